@@ -12,7 +12,7 @@ void qg_log_set(qg_log_function function, void *context) {
     log_context = context;
 }
 
-void qg_log(const char *format, ...) {
+void qg_log_write(const char *format, ...) {
     if (!log_function)
         return;
     char line[512];

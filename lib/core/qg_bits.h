@@ -47,7 +47,7 @@ QG_HD int qg_float_exponent(float x) {
     return exponent;
 }
 
-// The 23 fraction bits of a finite non-zero x after normalisation (those of a subnormal shifted up).
+// The 23 fraction bits of a finite non-zero x, normalised (those of a subnormal shifted up).
 QG_HD uint32_t qg_float_fraction(float x) {
     uint32_t magnitude = qg_bits_of_float(x) & 0x7fffffffu;
     if (magnitude >= 0x00800000u)

@@ -1,4 +1,5 @@
-// The qualifier that lets one header serve two compilers: C11 on the host, CUDA C++17 on both sides.
+// The qualifier that lets one header serve two compilers: C11 on the host, CUDA C++17 on both
+// sides.
 // Headers of formats/, layouts/ and recipes/ hold only QG_HD functions; they must not use libm,
 // restrict, overflow builtins, or file-scope tables (invisible to device code).
 #ifndef QG_HD_H

@@ -11,6 +11,6 @@ void qg_log_set(qg_log_function function, void *context);
 #ifdef __GNUC__
 __attribute__((format(printf, 1, 2)))
 #endif
-void qg_log(const char *format, ...);
+void qg_log_write(const char *format, ...);
 
 #endif

@@ -55,8 +55,8 @@ START_TEST(powers_of_two) {
 END_TEST
 
 START_TEST(classes) {
-    static const uint32_t edges[] = {0, 1, 0x007fffff, 0x00800000, 0x7f7fffff, 0x7f800000,
-                                     0x7f800001, 0x7fbfffff, 0x7fc00000, 0x7fffffff};
+    static const uint32_t edges[] = {0,          1,          0x007fffff, 0x00800000, 0x7f7fffff,
+                                     0x7f800000, 0x7f800001, 0x7fbfffff, 0x7fc00000, 0x7fffffff};
     for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++)
         for (uint32_t sign = 0; sign < 2; sign++) {
             float x = qg_float_of_bits(edges[i] | sign << 31);

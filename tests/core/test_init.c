@@ -101,14 +101,16 @@ START_TEST(features_are_described) {
 END_TEST
 
 int main(void) {
-    const TTest *const tests[] = {the_default_environment_is_accepted,
-                                  other_rounding_modes_are_refused,
+    const TTest *const tests[] = {
+        the_default_environment_is_accepted,
+        other_rounding_modes_are_refused,
 #if defined(__x86_64__)
-                                  flushing_is_refused,
-                                  rounding_of_the_sse_unit_alone_is_refused,
-                                  enter_makes_the_default_and_leave_restores,
-                                  flushing_is_described,
+        flushing_is_refused,
+        rounding_of_the_sse_unit_alone_is_refused,
+        enter_makes_the_default_and_leave_restores,
+        flushing_is_described,
 #endif
-                                  features_are_described};
+        features_are_described
+    };
     return RUN_SUITE("init", tests);
 }

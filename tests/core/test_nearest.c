@@ -15,10 +15,10 @@ static const char *nothing(size_t i) {
 }
 
 START_TEST(one_edit) {
-    ck_assert_str_eq(qg_nearest("appel", fruit), "apple"); // swapped
-    ck_assert_str_eq(qg_nearest("aple", fruit), "apple");  // missing
+    ck_assert_str_eq(qg_nearest("appel", fruit), "apple");  // swapped
+    ck_assert_str_eq(qg_nearest("aple", fruit), "apple");   // missing
     ck_assert_str_eq(qg_nearest("applle", fruit), "apple"); // extra
-    ck_assert_str_eq(qg_nearest("appla", fruit), "apple"); // replaced
+    ck_assert_str_eq(qg_nearest("appla", fruit), "apple");  // replaced
     ck_assert_str_eq(qg_nearest("papple", fruit), "apple");
     ck_assert_str_eq(qg_nearest("fi", fruit), "fig");
 }
@@ -28,7 +28,7 @@ START_TEST(the_nearest_wins_then_the_first) {
     ck_assert_str_eq(qg_nearest("plum", fruit), "plum");
     ck_assert_str_eq(qg_nearest("pinapple", fruit), "pineapple");
     ck_assert_str_eq(qg_nearest("pinappel", fruit), "pineapple"); // two edits of eight
-    ck_assert_str_eq(qg_nearest("peac", fruit), "pear"); // Peach is as near, but later
+    ck_assert_str_eq(qg_nearest("peac", fruit), "pear");          // Peach is as near, but later
 }
 END_TEST
 

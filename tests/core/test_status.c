@@ -58,12 +58,12 @@ static void keep_line(void *context, const char *line) { snprintf(context, 1000,
 
 START_TEST(log_is_silent_until_asked) {
     char line[1000] = "";
-    qg_log("nobody %s", "listens");
+    qg_log_write("nobody %s", "listens");
     qg_log_set(keep_line, line);
-    qg_log("%d of %d", 1, 2);
+    qg_log_write("%d of %d", 1, 2);
     ck_assert_str_eq(line, "1 of 2");
     qg_log_set(NULL, NULL);
-    qg_log("silent again");
+    qg_log_write("silent again");
     ck_assert_str_eq(line, "1 of 2");
 }
 END_TEST
