@@ -1,0 +1,356 @@
+// Noise by numerical integration. See qg_theory.h.
+//
+// Per tensor: Gauss-Legendre over each cell of the quantizer, the cell cut into panels on which the
+// density is smooth. (x - v)^2 is integrated as such, so that fine cells do not cancel.
+//
+// Per block of g: with f and F the density and distribution of |x|, the maximum a has density
+// g F^(g-1) f; given a, one element is a itself and the others follow f / F on [0, a]. Hence, per
+// element,
+//   noise = integral over a of f(a) F(a)^(g-1) (a - Q(a))^2
+//                            + (g-1) f(a) F(a)^(g-2) I(a),  I(a) = integral_0^a (x - Q(x))^2 f(x),
+// with the Q that belongs to the scale of a. The integrand jumps where the scale does and has a
+// kink where a crosses the edge of a cell: panels end there.
+#include <qg_theory.h>
+
+#include <elementary_internal.h>
+
+typedef struct law_of_magnitude {
+    qg_density kind;
+    double sigma;
+    double extent; // beyond it nothing counts, or nothing is
+} law_of_magnitude;
+
+// What a piece of the line adds to a qg_noise.
+typedef struct piece {
+    double noise, cross, below, above;
+} piece;
+
+static double infinity(void) { return qg_double_of_bits(0x7ff0000000000000ull); }
+static double smaller(double a, double b) { return a < b ? a : b; }
+
+// ----------------------------------------------------------------------------------------- density
+
+#define SQRT_2 1.41421356237309504880
+#define SQRT_3 1.73205080756887729353
+
+// Normal: P(|x| > 12 sigma) = 4e-33. Laplace: P(|x| > 60 sigma) = 1e-37.
+static double extent_of(qg_density kind, double sigma) {
+    switch (kind) {
+    case QG_DENSITY_NORMAL: return 12 * sigma;
+    case QG_DENSITY_LAPLACE: return 60 * sigma;
+    default: return SQRT_3 * sigma;
+    }
+}
+
+// The density of |x| at 0 < x <= extent.
+static double density(const law_of_magnitude *law, double x) {
+    double z = x / law->sigma;
+    switch (law->kind) {
+    case QG_DENSITY_NORMAL: return 2 * 0x1.9884533d43651p-2 / law->sigma * exp_inline(-0.5 * z * z);
+    case QG_DENSITY_LAPLACE: return SQRT_2 / law->sigma * exp_inline(-SQRT_2 * z);
+    default: return 1 / law->extent;
+    }
+}
+
+// P(|x| > a).
+static double tail(const law_of_magnitude *law, double a) {
+    double z = a / law->sigma;
+    switch (law->kind) {
+    case QG_DENSITY_NORMAL: return 2 * qg_normal_cdf(-z);
+    case QG_DENSITY_LAPLACE: return exp_inline(-SQRT_2 * z);
+    default: return a < law->extent ? 1 - a / law->extent : 0;
+    }
+}
+
+// log P(|x| <= a).
+static double log_body(const law_of_magnitude *law, double a) { return qg_log1p(-tail(law, a)); }
+
+// -------------------------------------------------------------------------------------- quadrature
+
+typedef struct node {
+    double place, weight; // on [-1, 1], the positive half
+} node;
+
+static const node four[] = {
+    {0.33998104358485626480, 0.65214515486254614263},
+    {0.86113631159405257522, 0.34785484513745385737}
+};
+static const node eight[] = {
+    {0.18343464249564980494, 0.36268378337836198297},
+    {0.52553240991632898582, 0.31370664587788728734},
+    {0.79666647741362673959, 0.22238103445337447054},
+    {0.96028985649753623168, 0.10122853629037625915}
+};
+
+// Adds half times the rule's sum over one pair of nodes.
+static void add_point(const law_of_magnitude *law, double x, double weight, double v, piece *sum) {
+    double mass = weight * density(law, x);
+    sum->noise += (x - v) * (x - v) * mass;
+    sum->cross += x * (v - x) * mass;
+}
+
+static void add_panel(const law_of_magnitude *law, double low, double high, double v, piece *sum) {
+    double middle = 0.5 * (low + high), half = 0.5 * (high - low);
+    int narrow = high - low <= 0.125 * law->sigma;
+    const node *rule = narrow ? four : eight;
+    for (int i = 0; i < (narrow ? 2 : 4); i++) {
+        add_point(law, middle - half * rule[i].place, half * rule[i].weight, v, sum);
+        add_point(law, middle + half * rule[i].place, half * rule[i].weight, v, sum);
+    }
+}
+
+// ------------------------------------------------------------------------------------------- cells
+
+// The upper edge of cell i: half way to the next value.
+static double edge(qg_grid grid, int64_t i) {
+    return i + 1 < grid.count ? 0.5 * (grid.value[i] + grid.value[i + 1]) : infinity();
+}
+
+// The number of the cell of magnitude x, in units of the scale.
+static int64_t cell_of(qg_grid grid, double x) {
+    int64_t low = 0, high = grid.count - 1;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (x <= edge(grid, middle))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+// All values to zero, which is what a scale of 0 does.
+static const double zero_alone[] = {0};
+static qg_grid grid_at(qg_grid grid, double scale) {
+    return scale > 0 ? grid : (qg_grid){zero_alone, 1};
+}
+
+// The magnitudes up to `upper` (at most the extent), quantized at one scale.
+static piece integrate_cells(const law_of_magnitude *law, qg_grid grid, double scale,
+                             double upper) {
+    piece sum = {0, 0, 0, 0};
+    double low = 0;
+    grid = grid_at(grid, scale);
+    for (int64_t i = 0; i < grid.count && low < upper; i++) {
+        double high = i + 1 < grid.count ? smaller(edge(grid, i) * scale, upper) : upper;
+        int panels = 1 + (int)((high - low) / (0.5 * law->sigma));
+        double width = (high - low) / panels;
+        for (int p = 0; p < panels; p++)
+            add_panel(law, low + p * width, p + 1 < panels ? low + (p + 1) * width : high,
+                      grid.value[i] * scale, &sum);
+        low = high;
+    }
+    double first = grid.count > 1 ? smaller(edge(grid, 0) * scale, upper) : upper;
+    double last = smaller(grid.value[grid.count - 1] * scale, upper);
+    sum.below = 1 - tail(law, first);
+    sum.above = tail(law, last) - tail(law, upper);
+    return sum;
+}
+
+// ----------------------------------------------------------------------------------------- borders
+
+double qg_noise_qsnr_db(qg_noise noise) {
+    return noise.noise > 0 ? 10 * qg_log10(noise.signal / noise.noise) : infinity();
+}
+
+static qg_status check_arguments(qg_density kind, double sigma, qg_grid grid) {
+    if (kind != QG_DENSITY_NORMAL && kind != QG_DENSITY_LAPLACE && kind != QG_DENSITY_UNIFORM)
+        return qg_fail(QG_ERROR_ARGUMENT, "theory needs a law with a density: normal, laplace, "
+                                          "uniform");
+    if (!(sigma > 0 && sigma < infinity()))
+        return qg_fail(QG_ERROR_ARGUMENT, "theory: sigma %g is not positive and finite", sigma);
+    int ascending = grid.count > 0 && grid.value[0] == 0;
+    for (int64_t i = 1; ascending && i < grid.count; i++)
+        ascending = grid.value[i] > grid.value[i - 1] && grid.value[i] < infinity();
+    if (!ascending)
+        return qg_fail(QG_ERROR_ARGUMENT, "theory: the values of the grid do not ascend from 0");
+    return QG_OK;
+}
+
+static qg_noise noise_of(double sigma, piece sum) {
+    return (qg_noise){sigma * sigma, sum.noise, sum.cross, sum.below, sum.above};
+}
+
+qg_status qg_theory_tensor(qg_density kind, double sigma, qg_grid grid, double scale,
+                           qg_noise *out) {
+    qg_status status = check_arguments(kind, sigma, grid);
+    if (status)
+        return status;
+    if (!(scale > 0 && scale < infinity()))
+        return qg_fail(QG_ERROR_ARGUMENT, "theory: scale %g is not positive and finite", scale);
+    law_of_magnitude law = {kind, sigma, extent_of(kind, sigma)};
+    *out = noise_of(sigma, integrate_cells(&law, grid, scale, law.extent));
+    return QG_OK;
+}
+
+// ------------------------------------------------------------------------------------------ blocks
+
+typedef struct block {
+    law_of_magnitude law;
+    qg_grid grid;
+    double others; // g - 1
+    double (*scale_of)(void *context, double amax);
+    void *context;
+    double bad_scale; // the first scale that is none, or 0
+    piece sum;
+} block;
+
+static double scale_at(block *b, double a) {
+    double scale = b->scale_of(b->context, a);
+    if (scale >= 0 && scale < infinity())
+        return scale;
+    if (b->bad_scale == 0)
+        b->bad_scale = scale;
+    return 0;
+}
+
+// What the maximum itself contributes.
+static piece quantize_maximum(qg_grid grid, double scale, double a) {
+    grid = grid_at(grid, scale);
+    double v = scale > 0 ? grid.value[cell_of(grid, a / scale)] * scale : 0;
+    // An amax rule makes a = F X but for rounding, which is not saturation.
+    double reach = grid.value[grid.count - 1] * scale * (1 + 0x1p-22);
+    return (piece){(a - v) * (a - v), a * (v - a), v == 0, a > reach};
+}
+
+static void add_weighted(piece *sum, piece p, double weight) {
+    sum->noise += weight * p.noise;
+    sum->cross += weight * p.cross;
+    sum->below += weight * p.below;
+    sum->above += weight * p.above;
+}
+
+// The integrand over a at one node.
+static void add_maximum(block *b, double a, double scale, double weight) {
+    double mass = weight * density(&b->law, a), log_of_body = log_body(&b->law, a);
+    double own = mass * qg_exp(b->others * log_of_body);
+    add_weighted(&b->sum, quantize_maximum(b->grid, scale, a), own);
+    if (b->others == 0)
+        return;
+    double rest = mass * b->others * qg_exp((b->others - 1) * log_of_body);
+    if (rest > 0)
+        add_weighted(&b->sum, integrate_cells(&b->law, b->grid, scale, a), rest);
+}
+
+// One panel; `scale` < 0 asks the rule at every node. F^(g-1) may rise from nothing within it (a
+// large block, or the end of a uniform law): then it is halved until it rises by e^4 at most.
+static void integrate_panel(block *b, double low, double high, double scale, int depth) {
+    double log_low = b->others * log_body(&b->law, low);
+    double log_high = b->others * log_body(&b->law, high);
+    if (!(high > low) || log_high < -80)
+        return;
+    if (log_high - log_low > 4 && depth < 40) {
+        double middle = 0.5 * (low + high);
+        integrate_panel(b, low, middle, scale, depth + 1);
+        integrate_panel(b, middle, high, scale, depth + 1);
+        return;
+    }
+    double middle = 0.5 * (low + high), half = 0.5 * (high - low);
+    for (int i = 0; i < 8; i++) {
+        const node *n = &eight[i / 2];
+        double a = middle + (i % 2 ? half : -half) * n->place;
+        add_maximum(b, a, scale < 0 ? scale_at(b, a) : scale, half * n->weight);
+    }
+}
+
+// An interval of one scale: panels between the edges of cells, and the last value, that lie in it.
+static void integrate_constant(block *b, double low, double high, double scale) {
+    double last = b->grid.value[b->grid.count - 1] * scale;
+    if (scale > 0) {
+        for (int64_t i = cell_of(b->grid, low / scale); i + 1 < b->grid.count; i++) {
+            double end = edge(b->grid, i) * scale;
+            if (end >= high)
+                break;
+            integrate_panel(b, low, end, scale, 0);
+            low = end > low ? end : low;
+        }
+        if (last > low && last < high) {
+            integrate_panel(b, low, last, scale, 0);
+            low = last;
+        }
+    }
+    integrate_panel(b, low, high, scale, 0);
+}
+
+// The last maximum with the scale of `low`, when the scale jumps once between low and high.
+static double find_jump(block *b, double low, double high) {
+    double scale = scale_at(b, low);
+    for (;;) {
+        double middle = 0.5 * (low + high);
+        if (middle <= low || middle >= high)
+            return low;
+        if (scale_at(b, middle) == scale)
+            low = middle;
+        else
+            high = middle;
+    }
+}
+
+// Intervals are short enough for one jump at most; a scale that differs at both ends and in the
+// middle is a smooth one.
+static void integrate_interval(block *b, double low, double high) {
+    double low_scale = scale_at(b, low), high_scale = scale_at(b, high);
+    double scale = scale_at(b, 0.5 * (low + high));
+    if (low_scale != high_scale && scale != low_scale && scale != high_scale) {
+        integrate_panel(b, low, high, -1, 0);
+        return;
+    }
+    double jump = low_scale == high_scale ? high : find_jump(b, low, high);
+    integrate_constant(b, low, jump, low_scale);
+    integrate_constant(b, jump, high, high_scale);
+}
+
+// Where the maximum can be: F^g = e^-50 below, or 2^-30 sigma where small blocks reach further
+// down (values there add nothing to the noise); g P(|x| > a) = e^-55 above.
+static double lowest_maximum(const block *b) {
+    double low = 0x1p-30 * b->law.sigma, high = b->law.extent, g = b->others + 1;
+    for (int i = 0; i < 60; i++) {
+        double middle = 0.5 * (low + high);
+        if (g * log_body(&b->law, middle) < -50)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static double highest_maximum(const block *b) {
+    double low = 0, high = b->law.extent, g = b->others + 1;
+    if (b->law.kind == QG_DENSITY_UNIFORM)
+        return high;
+    for (int i = 0; i < 60; i++) {
+        double middle = 0.5 * (low + high);
+        if (g * tail(&b->law, middle) > 1e-24)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+qg_status qg_theory_block(qg_density kind, double sigma, qg_grid grid, int64_t g,
+                          double (*scale_of)(void *context, double amax), void *context,
+                          qg_noise *out) {
+    const double ratio = 0x1.02c9a3e778061p+0; // 2^(1/64)
+    qg_status status = check_arguments(kind, sigma, grid);
+    if (status)
+        return status;
+    if (g < 1)
+        return qg_fail(QG_ERROR_ARGUMENT, "theory: a block needs at least one element");
+    block b = {
+        {kind, sigma, extent_of(kind, sigma)},
+        grid,
+        (double)(g - 1),
+        scale_of,
+        context,
+        0,
+        {0,    0,     0,              0     }
+    };
+    double end = highest_maximum(&b);
+    for (double low = lowest_maximum(&b); low < end; low *= ratio)
+        integrate_interval(&b, low, smaller(low * ratio, end));
+    if (b.bad_scale != 0)
+        return qg_fail(QG_ERROR_ARGUMENT, "theory: the scale rule gave %g", b.bad_scale);
+    *out = noise_of(sigma, b.sum);
+    return QG_OK;
+}
