@@ -1,0 +1,24 @@
+// How many threads an operation on a tensor gets: no more than it has work for.
+#ifndef PARALLEL_INTERNAL_H
+#define PARALLEL_INTERNAL_H
+
+#include <stdint.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+// wanted: 0 means all. Results do not depend on it.
+static inline int thread_count(int wanted, int64_t elements) {
+    enum { ELEMENTS_PER_THREAD = 4096 };
+#ifdef _OPENMP
+    int64_t useful = 1 + elements / ELEMENTS_PER_THREAD;
+    int available = wanted > 0 ? wanted : omp_get_max_threads();
+    return useful < available ? (int)useful : available;
+#else
+    (void)wanted, (void)elements;
+    return 1;
+#endif
+}
+
+#endif
