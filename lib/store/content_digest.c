@@ -1,0 +1,158 @@
+// What "equal" means: XXH3-64 over logical values, in plan order. See qg_results.h.
+//
+// The stream, numbers little endian: "quantgauge-1" and the plan, each zero-terminated; the digest
+// of the dumps; the number of rows; every column that some row has a value in, as its path,
+// zero-terminated, and the values (texts zero-terminated, every NaN as 7ff8000000000000); every
+// row's histograms after its position; every operand as case id, name, size, bytes. A column that
+// no row has a value in is left out, so that columns added later do not change old digests.
+#include <dump_internal.h>
+#include <qg_results.h>
+#include <table_internal.h>
+
+#include <qg_bits.h>
+#include <qg_digest.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+void qg_digest_add_u64(qg_digest *digest, uint64_t value) {
+    unsigned char bytes[8];
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (unsigned char)(value >> 8 * i);
+    qg_digest_add(digest, bytes, sizeof bytes);
+}
+
+void qg_digest_add_f64(qg_digest *digest, double value) {
+    qg_digest_add_u64(digest, value == value ? qg_bits_of_double(value) : 0x7ff8000000000000u);
+}
+
+void qg_digest_add_text(qg_digest *digest, const char *text) {
+    qg_digest_add(digest, text, strlen(text) + 1);
+}
+
+// Collects values on their way to the digest: one call per value would cost more than hashing it.
+typedef struct collector {
+    qg_digest *digest;
+    unsigned char bytes[4096];
+    size_t used;
+} collector;
+
+static void flush(collector *c) {
+    qg_digest_add(c->digest, c->bytes, c->used);
+    c->used = 0;
+}
+
+static void add_u64(collector *c, uint64_t value) {
+    if (c->used + 8 > sizeof c->bytes)
+        flush(c);
+    unsigned char *to = c->bytes + c->used;
+    for (int i = 0; i < 8; i++)
+        to[i] = (unsigned char)(value >> 8 * i);
+    c->used += 8;
+}
+
+static void add_bytes(collector *c, const void *bytes, size_t size) {
+    if (c->used + size > sizeof c->bytes)
+        flush(c);
+    if (size > sizeof c->bytes) {
+        qg_digest_add(c->digest, bytes, size);
+        return;
+    }
+    memcpy(c->bytes + c->used, bytes, size);
+    c->used += size;
+}
+
+static void add_value(collector *c, const qg_table *table, int64_t row, qg_column column,
+                      qg_column_type type) {
+    switch (type) {
+    case QG_COLUMN_F64: {
+        double value = qg_table_f64(table, row, column);
+        add_u64(c, value == value ? qg_bits_of_double(value) : 0x7ff8000000000000u);
+        break;
+    }
+    case QG_COLUMN_I64: add_u64(c, (uint64_t)qg_table_i64(table, row, column)); break;
+    case QG_COLUMN_U64: add_u64(c, qg_table_u64(table, row, column)); break;
+    case QG_COLUMN_U8: {
+        uint8_t value = qg_table_u8(table, row, column);
+        add_bytes(c, &value, 1);
+        break;
+    }
+    case QG_COLUMN_TEXT: {
+        const char *text = qg_table_text(table, row, column);
+        add_bytes(c, text, strlen(text) + 1);
+        break;
+    }
+    }
+}
+
+static void add_column(qg_digest *digest, const qg_table *table, const int64_t *rows,
+                       qg_column column) {
+    const qg_column_info *info = qg_column_describe(column);
+    qg_digest_add(digest, info->group, strlen(info->group));
+    qg_digest_add(digest, "/", 1);
+    qg_digest_add_text(digest, info->name);
+    collector c = {.digest = digest, .used = 0};
+    for (int64_t i = 0; i < qg_table_rows(table); i++)
+        add_value(&c, table, rows[i], column, info->type);
+    flush(&c);
+}
+
+static void add_histograms(qg_digest *digest, const qg_table *table, const int64_t *rows) {
+    collector c = {.digest = digest, .used = 0};
+    for (int64_t i = 0; i < qg_table_rows(table); i++) {
+        const int64_t *rel, *ulp;
+        if (!qg_table_histograms(table, rows[i], &rel, &ulp))
+            continue;
+        add_u64(&c, (uint64_t)i);
+        for (int bin = 0; bin < QG_HIST_LOG2_BINS; bin++)
+            add_u64(&c, (uint64_t)rel[bin]);
+        for (int bin = 0; bin < QG_HIST_ULP_BINS; bin++)
+            add_u64(&c, (uint64_t)ulp[bin]);
+    }
+    flush(&c);
+}
+
+static void add_operands(qg_digest *digest, const qg_table *table) {
+    for (int64_t i = 0; i < table->operand_count; i++) {
+        const qg_operand *operand = &table->operands[i];
+        qg_digest_add_u64(digest, operand->case_id);
+        qg_digest_add_text(digest, operand->name);
+        qg_digest_add_u64(digest, (uint64_t)operand->size);
+        qg_digest_add(digest, operand->bytes, (size_t)operand->size);
+    }
+}
+
+static void add_table(qg_digest *digest, const qg_table *table, const int64_t *rows,
+                      uint64_t dump_digest) {
+    qg_digest_add_text(digest, "quantgauge-1");
+    qg_digest_add_text(digest, qg_table_plan(table));
+    qg_digest_add_u64(digest, dump_digest);
+    qg_digest_add_u64(digest, (uint64_t)qg_table_rows(table));
+    for (int i = 0; i < QG_COLUMN_COUNT; i++)
+        if (!qg_column_is_volatile((qg_column)i) && qg_table_column_is_set(table, (qg_column)i))
+            add_column(digest, table, rows, (qg_column)i);
+    add_histograms(digest, table, rows);
+    add_operands(digest, table);
+}
+
+qg_status qg_table_content_digest(const qg_table *table, uint64_t *out) {
+    uint64_t dump_digest = table->dump_digest;
+    if (!table->has_dump_digest) {
+        qg_status status = qg_dump_digest(&dump_digest);
+        if (status != QG_OK)
+            return status;
+    }
+    qg_digest *digest = NULL;
+    int64_t *rows = malloc(((size_t)qg_table_rows(table) + 1) * sizeof *rows);
+    qg_status status = rows ? qg_table_sort(table, rows)
+                            : qg_fail(QG_ERROR_MEMORY, "no memory for a content digest");
+    if (status == QG_OK)
+        status = qg_digest_create(&digest);
+    if (status == QG_OK) {
+        add_table(digest, table, rows, dump_digest);
+        *out = qg_digest_value(digest);
+    }
+    qg_digest_free(digest);
+    free(rows);
+    return status;
+}

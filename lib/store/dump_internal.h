@@ -1,0 +1,42 @@
+// Dumps of the tables of formats and recipes: columns like those of the results, for a result file's
+// /formats and /recipes.
+#ifndef QG_DUMP_INTERNAL_H
+#define QG_DUMP_INTERNAL_H
+
+#include <qg_column.h>
+#include <qg_digest.h>
+#include <stddef.h>
+
+typedef struct qg_dump_field {
+    const char *name, *definition;
+    qg_column_type type;
+    size_t width;  // of a text, in bytes; 8 otherwise
+    void *values;  // (count) int64_t, uint64_t or double; texts: (count, width), padded with zeros
+} qg_dump_field;
+
+typedef struct qg_dump {
+    const char *group, *title;
+    int64_t count;         // rows of the table
+    qg_dump_field *fields; // in alphabetical order
+    size_t field_count;
+} qg_dump;
+
+enum { QG_DUMP_COUNT = 2 };
+
+// The i-th dump: formats, recipes. QG_ERROR_MEMORY.
+qg_status qg_dump_build(int i, qg_dump *out);
+void qg_dump_free(qg_dump *dump);
+
+// A digest over a dump's logical values: its group's name, the number of rows, and the fields in
+// alphabetical order.
+void qg_dump_digest_begin(qg_digest *digest, const char *group, int64_t count);
+void qg_dump_digest_field(qg_digest *digest, const qg_dump_field *field, int64_t count);
+// The digest of all dumps.
+qg_status qg_dump_digest(uint64_t *out);
+
+// What digests of files are made of (content_digest.c); little endian, one NaN, zero-terminated.
+void qg_digest_add_u64(qg_digest *digest, uint64_t value);
+void qg_digest_add_f64(qg_digest *digest, double value);
+void qg_digest_add_text(qg_digest *digest, const char *text);
+
+#endif

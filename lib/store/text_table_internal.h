@@ -1,0 +1,36 @@
+// Interned texts: equal texts share one index and one address, which stays valid as long as the pool.
+// Index 0 is the empty text.
+#ifndef QG_TEXT_TABLE_INTERNAL_H
+#define QG_TEXT_TABLE_INTERNAL_H
+
+#include <qg_status.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct qg_text {
+    const char *bytes; // zero-terminated
+    uint32_t length, hash;
+} qg_text;
+
+typedef struct qg_text_pool {
+    qg_text *texts;
+    uint32_t count, capacity;
+    uint32_t *slots; // open addressing: index + 1 of a text, 0 if free; a power of two of them
+    uint32_t slot_count;
+    struct qg_text_block *blocks; // where the bytes lie
+} qg_text_pool;
+
+void qg_text_pool_free(qg_text_pool *pool);
+
+// The index of a text; `bytes` hold no zero. QG_ERROR_MEMORY.
+qg_status qg_text_intern(qg_text_pool *pool, const char *bytes, size_t length, uint32_t *index);
+
+const char *qg_text_at(const qg_text_pool *pool, uint32_t index);
+size_t qg_text_length(const qg_text_pool *pool, uint32_t index);
+
+// Whether the bytes are well-formed UTF-8 (no overlong forms, surrogates, or beyond U+10FFFF);
+// *bad is the offset of the first byte that is not.
+bool qg_text_is_utf8(const char *bytes, size_t length, size_t *bad);
+
+#endif
