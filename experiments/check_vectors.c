@@ -1,0 +1,598 @@
+// check_vectors: verifies .qgvec files with the emulator, and generates them.
+// Owns options, messages and exit codes; the format is qgvec.h's, the operands vector_operands.h's.
+#include <message.h>
+#include <number.h>
+#include <qg_init.h>
+#include <qg_recipe_name.h>
+#include <qg_version.h>
+#include <qgvec.h>
+#include <vector_operands.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <popt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_MISMATCH = 1, EXIT_USAGE = 2, EXIT_INCOMPLETE = 3, EXIT_NOTHING = 4, EXIT_SYSTEM = 5 };
+
+static const char notes[] =
+    "\n"
+    "check_vectors verify FILE...  runs every line of the files through the emulator; - is "
+    "standard\n"
+    "input. All files are read before the first line is run.\n"
+    "check_vectors generate (--encode F | --decode F | --quantize RECIPE) [options]  writes "
+    "vectors:\n"
+    "level 1 crosses tables of interesting operands, level 2 draws random ones.\n"
+    "Fields are hexadecimal. x is binary32, NaN is 7fffffff; the amax_tensor of two-level recipes "
+    "is\n"
+    "given, not computed. Kind dot and --unit, rule delayed, and rule four_over_six with "
+    "stochastic\n"
+    "rounding are not supported by this version. Vectors are checked on one thread.\n"
+    "\n"
+    "Exit codes: 0 every line matches, or the file is written; 1 a mismatch; 2 usage error or a\n"
+    "malformed file, nothing was run; 3 some files are of a kind that this version cannot check, "
+    "the\n"
+    "others match; 4 there was no line to check; 5 a file cannot be read or written, or the\n"
+    "environment is unsuitable.\n";
+
+typedef struct options {
+    int help, usage, version, verbose, quiet;
+    char *isa, *threads;
+    char *encode, *decode, *quantize, *unit;
+    char *rule, *rounding, *overflow, *k, *rows, *level, *count, *seed, *out;
+    char *a_format, *b_format, *out_format, *scale;
+} options;
+
+// ------------------------------------------------------------------------------------------ files
+
+typedef struct text_file {
+    char *text;
+    size_t size;
+} text_file;
+
+static qg_status read_stream(FILE *stream, const char *name, text_file *out) {
+    size_t room = 1 << 16;
+    out->text = malloc(room);
+    while (out->text) {
+        out->size += fread(out->text + out->size, 1, room - out->size, stream);
+        if (out->size < room)
+            break;
+        char *text = room <= SIZE_MAX / 2 ? realloc(out->text, 2 * room) : NULL;
+        if (!text)
+            free(out->text);
+        out->text = text;
+        room *= 2;
+    }
+    if (!out->text)
+        return qg_fail(QG_ERROR_MEMORY, "%s: no memory for its text", name);
+    if (ferror(stream))
+        return qg_fail(QG_ERROR_IO, "%s: cannot read: %s", name, strerror(errno));
+    return QG_OK;
+}
+
+static qg_status read_text(const char *path, text_file *out) {
+    *out = (text_file){NULL, 0};
+    if (!strcmp(path, "-"))
+        return read_stream(stdin, path, out);
+    FILE *stream = fopen(path, "rb");
+    if (!stream)
+        return qg_fail(QG_ERROR_IO, "%s: cannot open: %s", path, strerror(errno));
+    qg_status status = read_stream(stream, path, out);
+    fclose(stream);
+    return status;
+}
+
+// ----------------------------------------------------------------------------------------- verify
+
+enum { SHOWN_MISMATCHES = 10, SHOWN_DIGITS = 80 };
+
+typedef struct tally {
+    int64_t lines, mismatches;
+    int unsupported;
+} tally;
+
+// Reads a file to its end without running it: QG_ERROR_UNSUPPORTED for kind dot.
+static qg_status check_syntax(const char *path, const text_file *file) {
+    qg_vector_reader reader;
+    qg_vector_case c;
+    bool ended = false;
+    qg_status status = qg_vector_reader_open(path, file->text, file->size, &reader);
+    if (status != QG_OK)
+        return status;
+    status = qg_vector_case_create(&reader.header, &c);
+    while (status == QG_OK && !ended)
+        status = qg_vector_reader_next(&reader, &c, &ended);
+    qg_vector_case_free(&c);
+    return status;
+}
+
+static bool same_field(const qg_vector_field *f, const uint64_t *a, const uint64_t *b) {
+    return memcmp(a, b, (size_t)f->count * sizeof *a) == 0;
+}
+
+// The fields that differ, and the inputs; of long ones the beginning.
+static void show_mismatch(const qg_vector_reader *r, const qg_vector_case *wanted,
+                          const qg_vector_case *got) {
+    char text[SHOWN_DIGITS + 1];
+    printf("%s:%" PRId64 ":", r->name, r->line);
+    for (int32_t i = 0; i < r->header.field_count; i++) {
+        const qg_vector_field *f = &r->header.fields[i];
+        if (f->is_output && same_field(f, wanted->values[i], got->values[i]))
+            continue;
+        int64_t first = 0; // the element that differs
+        while (f->is_output && wanted->values[i][first] == got->values[i][first])
+            first++;
+        qg_vector_print_field(f, wanted->values[i], text, sizeof text);
+        printf(" %s %s%s", f->name, f->is_output ? "wanted " : "", text);
+        if (!f->is_output)
+            continue;
+        qg_vector_print_field(f, got->values[i], text, sizeof text);
+        printf(" got %s", text);
+        if (f->count > 1)
+            printf(" (element %" PRId64 ": %0*" PRIx64 ", %0*" PRIx64 ")", first, f->digits,
+                   wanted->values[i][first], f->digits, got->values[i][first]);
+    }
+    printf("\n");
+}
+
+static bool matches(const qg_vector_header *h, const qg_vector_case *a, const qg_vector_case *b) {
+    for (int32_t i = 0; i < h->field_count; i++)
+        if (!same_field(&h->fields[i], a->values[i], b->values[i]))
+            return false;
+    return true;
+}
+
+static qg_status verify_lines(qg_vector_reader *reader, qg_vector_case *wanted, qg_vector_case *got,
+                              tally *sum) {
+    int64_t lines = 0, mismatches = 0;
+    for (;;) {
+        bool ended;
+        qg_status status = qg_vector_reader_next(reader, wanted, &ended);
+        if (status == QG_OK && !ended)
+            status = qg_vector_evaluate(&reader->header, wanted, got);
+        if (status != QG_OK)
+            return status;
+        if (ended)
+            break;
+        lines++;
+        if (matches(&reader->header, wanted, got))
+            continue;
+        mismatches++;
+        if (sum->mismatches + mismatches <= SHOWN_MISMATCHES)
+            show_mismatch(reader, wanted, got);
+    }
+    sum->lines += lines;
+    sum->mismatches += mismatches;
+    printf("%s: %" PRId64 " matches, %" PRId64 " mismatches\n", reader->name, lines - mismatches,
+           mismatches);
+    return QG_OK;
+}
+
+static qg_status verify_file(const char *path, const text_file *file, tally *sum) {
+    qg_vector_reader reader;
+    qg_vector_case wanted = {{NULL}}, got = {{NULL}};
+    qg_status status = qg_vector_reader_open(path, file->text, file->size, &reader);
+    if (status == QG_OK)
+        status = qg_vector_case_create(&reader.header, &wanted);
+    if (status == QG_OK)
+        status = qg_vector_case_create(&reader.header, &got);
+    if (status == QG_OK)
+        status = verify_lines(&reader, &wanted, &got, sum);
+    qg_vector_case_free(&wanted);
+    qg_vector_case_free(&got);
+    return status;
+}
+
+// Every file's faults, before anything runs. 2 goes before 5.
+static int check_files(const char **paths, int count, text_file *files, tally *sum) {
+    int worst = 0;
+    for (int i = 0; i < count; i++) {
+        qg_status status = read_text(paths[i], &files[i]);
+        if (status == QG_OK)
+            status = check_syntax(paths[i], &files[i]);
+        if (status == QG_OK)
+            continue;
+        qg_message_error("%s", qg_detail());
+        if (status == QG_ERROR_UNSUPPORTED) {
+            sum->unsupported++;
+            free(files[i].text);
+            files[i].text = NULL;
+            continue;
+        }
+        int code = qg_message_exit_code(status);
+        if (worst != EXIT_USAGE)
+            worst = code;
+    }
+    return worst;
+}
+
+static int verdict(const tally *sum) {
+    printf("%" PRId64 " lines, %" PRId64 " mismatches\n", sum->lines, sum->mismatches);
+    if (fflush(stdout) != 0) {
+        qg_message_error("standard output: %s", strerror(errno));
+        return EXIT_SYSTEM;
+    }
+    if (sum->mismatches > 0)
+        return EXIT_MISMATCH;
+    if (sum->lines == 0) {
+        qg_message_error("there was no line to check");
+        return EXIT_NOTHING;
+    }
+    return sum->unsupported ? EXIT_INCOMPLETE : 0;
+}
+
+static int verify(const char **paths, int count) {
+    tally sum = {0};
+    text_file *files = calloc((size_t)count, sizeof *files);
+    int code = files ? check_files(paths, count, files, &sum) : EXIT_SYSTEM;
+    for (int i = 0; code == 0 && i < count; i++) {
+        if (!files[i].text)
+            continue;
+        qg_status status = verify_file(paths[i], &files[i], &sum);
+        if (status != QG_OK) {
+            qg_message_error("%s", qg_detail());
+            code = qg_message_exit_code(status);
+        }
+    }
+    for (int i = 0; files && i < count; i++)
+        free(files[i].text);
+    free(files);
+    return code ? code : verdict(&sum);
+}
+
+// --------------------------------------------------------------------------------------- generate
+
+// A usage error in one line.
+static qg_status usage_error(const char *option, const char *value, const char *wanted) {
+    return qg_fail(QG_ERROR_ARGUMENT, "--%s %s: %s", option, value, wanted);
+}
+
+static qg_status read_number(const char *option, const char *text, uint64_t lowest,
+                             uint64_t highest, uint64_t *out) {
+    if (!text)
+        return QG_OK;
+    if (!qg_number_u64(text, out) || *out < lowest || *out > highest)
+        return qg_fail(QG_ERROR_ARGUMENT, "--%s %s: no number from %" PRIu64 " to %" PRIu64, option,
+                       text, lowest, highest);
+    return QG_OK;
+}
+
+static qg_status read_levels(const options *o, bool levels[3]) {
+    const char *text = o->level ? o->level : "1";
+    levels[1] = !strcmp(text, "1") || !strcmp(text, "1,2") || !strcmp(text, "2,1");
+    levels[2] = !strcmp(text, "2") || !strcmp(text, "1,2") || !strcmp(text, "2,1");
+    if (!levels[1] && !levels[2])
+        return usage_error("level", text, "write 1, 2 or 1,2");
+    if (!levels[2] && (o->count || o->seed))
+        return qg_fail(QG_ERROR_ARGUMENT, "--count and --seed belong to --level 2 or 1,2");
+    return QG_OK;
+}
+
+// Options that do not belong to the kind.
+static qg_status refuse(const char *kind, const char *const *pairs) {
+    for (; pairs[0] || pairs[1]; pairs += 2)
+        if (pairs[1])
+            return qg_fail(QG_ERROR_ARGUMENT, "--%s does not belong to --%s", pairs[0], kind);
+    return QG_OK;
+}
+
+static qg_status encode_header(const options *o, qg_vector_header *h) {
+    const char *const foreign[] = {"rule", o->rule, "k", o->k, "rows", o->rows, NULL, NULL};
+    h->kind = QG_VECTOR_ENCODE;
+    qg_status status = refuse("encode", foreign);
+    if (status == QG_OK)
+        status = qg_format_parse(o->encode, &h->format);
+    if (status == QG_OK && o->rounding)
+        status = qg_rounding_parse(o->rounding, &h->conversion.rounding);
+    if (status == QG_OK && o->overflow &&
+        !qg_vector_overflow_parse(o->overflow, &h->conversion.overflow))
+        status = usage_error("overflow", o->overflow, "write saturate or format");
+    return status;
+}
+
+static qg_status decode_header(const options *o, qg_vector_header *h) {
+    const char *const foreign[] = {"rule",     o->rule,     "rounding", o->rounding,
+                                   "overflow", o->overflow, "k",        o->k,
+                                   "rows",     o->rows,     NULL,       NULL};
+    h->kind = QG_VECTOR_DECODE;
+    qg_status status = refuse("decode", foreign);
+    return status == QG_OK ? qg_format_parse(o->decode, &h->format) : status;
+}
+
+// Default sizes: a whole group; of a block at most 4 rows and 32 columns; else one row of 32.
+static qg_status quantize_header(const options *o, qg_vector_header *h) {
+    const char *const foreign[] = {"overflow", o->overflow, NULL, NULL};
+    h->kind = QG_VECTOR_QUANTIZE;
+    qg_status status = refuse("quantize", foreign);
+    if (status == QG_OK)
+        status = qg_vector_header_recipe(h, o->quantize, o->rule, o->rounding);
+    if (status != QG_OK)
+        return status;
+    qg_layout layout = h->recipe.layout;
+    uint64_t rows = 1, k = 32;
+    if (layout.kind == QG_LAYOUT_GROUP)
+        k = (uint64_t)layout.columns;
+    if (layout.kind == QG_LAYOUT_BLOCK) {
+        rows = layout.rows < 4 ? (uint64_t)layout.rows : 4;
+        k = layout.columns < 32 ? (uint64_t)layout.columns : 32;
+    }
+    status = read_number("rows", o->rows, 1, QG_VECTOR_ELEMENTS, &rows);
+    if (status == QG_OK)
+        status = read_number("k", o->k, 1, QG_VECTOR_ELEMENTS, &k);
+    h->rows = (int64_t)rows;
+    h->k = (int64_t)k;
+    return status;
+}
+
+static qg_status make_header(const options *o, qg_vector_header *h) {
+    memset(h, 0, sizeof *h);
+    qg_status status = o->encode   ? encode_header(o, h)
+                       : o->decode ? decode_header(o, h)
+                                   : quantize_header(o, h);
+    return status == QG_OK ? qg_vector_header_complete(h) : status;
+}
+
+// A stream that becomes PATH when it is whole; standard output where PATH is NULL.
+typedef struct output {
+    FILE *stream;
+    const char *path;
+    char *temporary;
+} output;
+
+static qg_status output_open(const char *path, output *out) {
+    *out = (output){stdout, path, NULL};
+    if (!path)
+        return QG_OK;
+    size_t room = strlen(path) + sizeof ".tmp";
+    out->temporary = malloc(room);
+    if (!out->temporary)
+        return qg_fail(QG_ERROR_MEMORY, "no memory for a file name");
+    snprintf(out->temporary, room, "%s.tmp", path);
+    out->stream = fopen(out->temporary, "wb");
+    if (out->stream)
+        return QG_OK;
+    qg_fail(QG_ERROR_IO, "%s: cannot write: %s", out->temporary, strerror(errno));
+    free(out->temporary);
+    return QG_ERROR_IO;
+}
+
+static qg_status output_close(output *out, qg_status status) {
+    bool failed = ferror(out->stream) || fflush(out->stream) != 0;
+    int why = errno;
+    if (!out->path)
+        return status == QG_OK && failed
+                   ? qg_fail(QG_ERROR_IO, "standard output: %s", strerror(why))
+                   : status;
+    if (status == QG_OK && !failed && fsync(fileno(out->stream)) != 0) {
+        failed = true;
+        why = errno;
+    }
+    if (fclose(out->stream) != 0 && !failed) {
+        failed = true;
+        why = errno;
+    }
+    if (status == QG_OK && !failed && rename(out->temporary, out->path) != 0) {
+        failed = true;
+        why = errno;
+    }
+    if (status != QG_OK || failed)
+        unlink(out->temporary);
+    if (status == QG_OK && failed)
+        status = qg_fail(QG_ERROR_IO, "%s: cannot write: %s", out->path, strerror(why));
+    free(out->temporary);
+    return status;
+}
+
+typedef struct writing {
+    FILE *stream;
+    const qg_vector_header *h;
+    qg_vector_case computed;
+    int64_t lines;
+} writing;
+
+static qg_status write_vector(void *context, qg_vector_case *c) {
+    writing *w = context;
+    qg_status status = qg_vector_evaluate(w->h, c, &w->computed);
+    if (status == QG_OK)
+        qg_vector_write_case(w->stream, w->h, &w->computed);
+    w->lines++;
+    if (status == QG_OK && ferror(w->stream))
+        return qg_fail(QG_ERROR_IO, "cannot write: %s", strerror(errno));
+    return status;
+}
+
+static qg_status write_vectors(const qg_vector_header *h, const bool levels[3], uint64_t seed,
+                               uint64_t count, writing *w) {
+    char origin[96] = "check_vectors generate, quantgauge " QG_VERSION;
+    size_t length = strlen(origin);
+    snprintf(origin + length, sizeof origin - length, ", level %s",
+             !levels[2]  ? "1"
+             : levels[1] ? "1,2"
+                         : "2");
+    length = strlen(origin);
+    if (levels[2])
+        snprintf(origin + length, sizeof origin - length, ", seed %" PRIu64, seed);
+    qg_vector_write_header(w->stream, h, origin);
+    qg_status status = QG_OK;
+    if (levels[1])
+        status = qg_vector_operands_level1(h, write_vector, w);
+    if (status == QG_OK && levels[2])
+        status = qg_vector_operands_level2(h, seed, (int64_t)count, write_vector, w);
+    return status;
+}
+
+static qg_status generate_to(const options *o, const qg_vector_header *h, const bool levels[3],
+                             uint64_t seed, uint64_t count) {
+    output out;
+    writing w = {.h = h};
+    qg_status status = qg_vector_case_create(h, &w.computed);
+    if (status != QG_OK)
+        return status;
+    status = output_open(o->out, &out);
+    if (status == QG_OK) {
+        w.stream = out.stream;
+        status = output_close(&out, write_vectors(h, levels, seed, count, &w));
+    }
+    qg_vector_case_free(&w.computed);
+    if (status == QG_OK && o->verbose)
+        qg_message_note("%" PRId64 " vectors", w.lines);
+    return status;
+}
+
+static int generate(const options *o) {
+    qg_vector_header h;
+    bool levels[3];
+    uint64_t seed = 1, count = 1000;
+    int kinds = !!o->encode + !!o->decode + !!o->quantize + !!o->unit;
+    if (kinds != 1) {
+        qg_message_error("generate needs one of --encode F, --decode F, --quantize RECIPE");
+        return EXIT_USAGE;
+    }
+    if (o->unit) {
+        qg_message_error("--unit %s: kind dot is not supported by this version", o->unit);
+        return EXIT_NOTHING;
+    }
+    qg_status status = QG_OK;
+    const char *const foreign[] = {"a-format",   o->a_format,   "b-format", o->b_format,
+                                   "out-format", o->out_format, "scale",    o->scale,
+                                   NULL,         NULL};
+    for (const char *const *pair = foreign; status == QG_OK && pair[0]; pair += 2)
+        if (pair[1])
+            status = qg_fail(QG_ERROR_ARGUMENT, "--%s belongs to --unit", pair[0]);
+    if (status == QG_OK)
+        status = read_levels(o, levels);
+    if (status == QG_OK)
+        status = read_number("count", o->count, 1, INT64_MAX, &count);
+    if (status == QG_OK)
+        status = read_number("seed", o->seed, 0, UINT64_MAX, &seed);
+    if (status == QG_OK)
+        status = make_header(o, &h);
+    if (status == QG_OK)
+        status = generate_to(o, &h, levels, seed, count);
+    if (status == QG_OK)
+        return 0;
+    qg_message_error("%s", qg_detail());
+    return qg_message_exit_code(status);
+}
+
+// ---------------------------------------------------------------------------------------- options
+
+// The emulator is scalar: a cap on SIMD changes nothing, but an impossible one is an error.
+static qg_status check_isa(const char *isa) {
+    qg_cpu_features cpu = qg_cpu_detect();
+    if (!isa || !*isa || !strcmp(isa, "scalar"))
+        return QG_OK;
+    if (strcmp(isa, "avx2") && strcmp(isa, "avx512"))
+        return qg_fail(QG_ERROR_ARGUMENT, "unknown ISA %s; known are scalar, avx2, avx512", isa);
+    bool there = !strcmp(isa, "avx2") ? cpu.avx2 : cpu.avx512f && cpu.avx512bw;
+    return there ? QG_OK
+                 : qg_fail(QG_ERROR_ARGUMENT, "ISA %s: this processor does not have it", isa);
+}
+
+static qg_status check_common(const options *o) {
+    uint64_t threads = 0;
+    if (o->verbose && o->quiet)
+        return qg_fail(QG_ERROR_ARGUMENT, "--verbose and --quiet exclude each other");
+    qg_status status = read_number("threads", o->threads, 0, 65536, &threads);
+    return status == QG_OK ? check_isa(o->isa ? o->isa : getenv("QG_ISA")) : status;
+}
+
+static int run(const options *o, const char **words) {
+    int count = 0;
+    while (words && words[count])
+        count++;
+    qg_status status = check_common(o);
+    if (status == QG_OK)
+        status = qg_init();
+    if (status != QG_OK) {
+        qg_message_error("%s", qg_detail());
+        return qg_message_exit_code(status);
+    }
+    if (count > 0 && !strcmp(words[0], "generate")) {
+        if (count == 1)
+            return generate(o);
+        qg_message_error("generate takes no file, but %s is given; --out names it", words[1]);
+        return EXIT_USAGE;
+    }
+    if (count > 0 && !strcmp(words[0], "verify")) {
+        if (o->encode || o->decode || o->quantize || o->unit || o->out || o->level || o->rule ||
+            o->rounding || o->overflow || o->k || o->rows || o->count || o->seed) {
+            qg_message_error("verify takes files and common options alone");
+            return EXIT_USAGE;
+        }
+        if (count > 1)
+            return verify(words + 1, count - 1);
+        qg_message_error("verify needs at least one file");
+        return EXIT_USAGE;
+    }
+    if (count > 0)
+        qg_message_error("unknown command %s; known are verify, generate", words[0]);
+    else
+        qg_message_error("needs a command: verify or generate; --help tells more");
+    return EXIT_USAGE;
+}
+
+static void free_options(const struct poptOption *table) {
+    for (const struct poptOption *row = table; row->longName; row++)
+        if ((row->argInfo & POPT_ARG_MASK) == POPT_ARG_STRING)
+            free(*(char **)row->arg);
+}
+
+// Options of kind dot: known, so that the message can say what they belong to.
+enum { STRING_OF_UNIT = POPT_ARG_STRING | POPT_ARGFLAG_DOC_HIDDEN };
+
+int main(int argc, const char **argv) {
+    options o = {0};
+    // clang-format off
+    const struct poptOption table[] = {
+        {"encode", 0, POPT_ARG_STRING, &o.encode, 0, "conversions of binary32 to a format", "F"},
+        {"decode", 0, POPT_ARG_STRING, &o.decode, 0, "the values of a format's codes", "F"},
+        {"quantize", 0, POPT_ARG_STRING, &o.quantize, 0, "groups or blocks of a recipe", "RECIPE"},
+        {"unit", 0, POPT_ARG_STRING, &o.unit, 0, "dot products (not in this version)", "U"},
+        {"rule", 0, POPT_ARG_STRING, &o.rule, 0, "scale rule (the recipe's)", "R"},
+        {"rounding", 0, POPT_ARG_STRING, &o.rounding, 0, "rounding mode (rne; the recipe's)", "R"},
+        {"overflow", 0, POPT_ARG_STRING, &o.overflow, 0,
+         "saturate or format, with --encode (saturate)", "MODE"},
+        {"k", 0, POPT_ARG_STRING, &o.k, 0, "elements of a row (the group; of others 32)", "K"},
+        {"rows", 0, POPT_ARG_STRING, &o.rows, 0, "rows of a block (1; of block layouts 4)", "N"},
+        {"level", 0, POPT_ARG_STRING, &o.level, 0, "1, 2 or 1,2 (1)", "L"},
+        {"count", 0, POPT_ARG_STRING, &o.count, 0, "random vectors of level 2 (1000)", "N"},
+        {"seed", 0, POPT_ARG_STRING, &o.seed, 0, "seed of level 2 (1)", "S"},
+        {"out", 0, POPT_ARG_STRING, &o.out, 0, "the file to write (standard output)", "FILE"},
+        {"a-format", 0, STRING_OF_UNIT, &o.a_format, 0, NULL, NULL},
+        {"b-format", 0, STRING_OF_UNIT, &o.b_format, 0, NULL, NULL},
+        {"out-format", 0, STRING_OF_UNIT, &o.out_format, 0, NULL, NULL},
+        {"scale", 0, STRING_OF_UNIT, &o.scale, 0, NULL, NULL},
+        {"isa", 0, POPT_ARG_STRING, &o.isa, 0, "scalar, avx2 or avx512; no effect here", "NAME"},
+        {"threads", 0, POPT_ARG_STRING, &o.threads, 0, "no effect here", "N"},
+        {"verbose", 'v', POPT_ARG_NONE, &o.verbose, 0, "say how many vectors were written", NULL},
+        {"quiet", 'q', POPT_ARG_NONE, &o.quiet, 0, "no effect here", NULL},
+        {"version", 0, POPT_ARG_NONE, &o.version, 0, "print the version", NULL},
+        {"help", 0, POPT_ARG_NONE, &o.help, 0, "print this", NULL},
+        {"usage", 0, POPT_ARG_NONE, &o.usage, 0, "print the options in short", NULL},
+        POPT_TABLEEND};
+    // clang-format on
+    qg_message_program("check_vectors");
+    poptContext context = poptGetContext("check_vectors", argc, argv, table, 0);
+    poptSetOtherOptionHelp(context, "verify FILE... | generate [OPTION...]");
+    int code = 0, got = poptGetNextOpt(context);
+    if (got < -1) {
+        qg_message_error("%s: %s", poptBadOption(context, 0), poptStrerror(got));
+        code = EXIT_USAGE;
+    } else if (o.help) {
+        poptPrintHelp(context, stdout, 0);
+        fputs(notes, stdout);
+    } else if (o.usage) {
+        poptPrintUsage(context, stdout, 0);
+    } else if (o.version) {
+        printf("check_vectors %s\n", QG_VERSION);
+    } else {
+        code = run(&o, poptGetArgs(context));
+    }
+    poptFreeContext(context);
+    free_options(table);
+    return code;
+}

@@ -1,0 +1,406 @@
+// The plan: sections united, each case once, in an order that keeps equal inputs together.
+//
+// Records (a few indices) are crossed, filtered, sorted and made unique; only then do cases take
+// memory and identities. See qg_plan.h and qg_plan_build.h.
+#include <plan_internal.h>
+
+#include <qg_backend_list.h>
+#include <qg_size.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Sizes beyond this leave no room for the bytes of their elements.
+static const int64_t MOST_ELEMENTS = INT64_MAX / 64;
+
+int64_t qg_plan_count(const qg_plan *plan) { return plan->count; }
+const qg_case *qg_plan_case(const qg_plan *plan, int64_t order) { return &plan->cases[order]; }
+const char *qg_plan_text(const qg_plan *plan) { return plan->text; }
+int64_t qg_plan_considered(const qg_plan *plan) { return plan->considered; }
+
+void qg_plan_free(qg_plan *plan) {
+    if (!plan)
+        return;
+    for (int64_t i = 0; i < plan->listed_count; i++)
+        free(plan->listed[i]);
+    for (int64_t i = 0; i < plan->variant_count; i++)
+        free(plan->variants[i]);
+    for (int64_t i = 0; i < plan->source_count; i++) {
+        qg_law_free(plan->sources[i]->law);
+        free(plan->sources[i]);
+    }
+    for (int64_t i = 0; i < plan->file_count; i++)
+        qg_tensor_file_close(plan->files[i].file);
+    free(plan->listed);
+    free(plan->variants);
+    free(plan->variant_slots);
+    free(plan->sources);
+    free(plan->files);
+    free(plan->records);
+    free(plan->cases);
+    free(plan->text);
+    qg_word_pool_free(plan->pool);
+    free(plan);
+}
+
+// -------------------------------------------------------------------------------- listed values
+
+qg_status qg_plan_list_value(qg_plan *plan, qg_axis axis, const char *value, const char *origin,
+                             qg_listed **out) {
+    for (int64_t i = 0; i < plan->listed_count; i++)
+        if (plan->listed[i]->axis == axis && strcmp(plan->listed[i]->value, value) == 0) {
+            *out = plan->listed[i];
+            return QG_OK;
+        }
+    qg_status status =
+        qg_grow(&plan->listed, plan->listed_count, &plan->listed_capacity, sizeof *plan->listed);
+    if (status)
+        return status;
+    qg_listed *listed = calloc(1, sizeof *listed);
+    if (!listed)
+        return qg_fail(QG_ERROR_MEMORY, "out of memory for the plan");
+    plan->listed[plan->listed_count++] = listed;
+    listed->axis = axis;
+    listed->fits = axis == QG_AXIS_DATA && strncmp(value, "tensors:", 8) != 0;
+    status = qg_word_pool_keep(plan->pool, value, &listed->value);
+    if (!status)
+        status = qg_word_pool_keep(plan->pool, origin, &listed->origin);
+    *out = listed;
+    return status;
+}
+
+// A value that fits nothing is a mistake; of several, the most telling is named.
+static qg_status check_listed(const qg_plan *plan) {
+    static const qg_axis order[] = {QG_AXIS_LAYOUT, QG_AXIS_SCALE_RULE, QG_AXIS_ROUNDING,
+                                    QG_AXIS_FORMAT, QG_AXIS_DATA};
+    for (size_t a = 0; a < sizeof order / sizeof order[0]; a++)
+        for (int64_t i = 0; i < plan->listed_count; i++) {
+            const qg_listed *listed = plan->listed[i];
+            if (listed->axis == order[a] && !listed->fits)
+                return qg_fail(QG_ERROR_ARGUMENT, "%s: '%.100s' fits nothing in the sweep: %s",
+                               listed->origin, listed->value,
+                               listed->reason ? listed->reason : "no case has it");
+        }
+    return QG_OK;
+}
+
+// ----------------------------------------------------------------------------------------- cases
+
+void qg_record_case(const qg_plan *plan, const qg_record *record, qg_case *out) {
+    const qg_variant *v = plan->variants[record->variant];
+    const qg_plan_source *s = plan->sources[record->source];
+    static const qg_format inputs[] = {QG_FORMAT_FP32, QG_FORMAT_BF16, QG_FORMAT_FP16};
+    *out = (qg_case){
+        .op = qg_op_listed(record->op),
+        .recipe = &v->recipe,
+        .format = v->format,
+        .layout = v->layout,
+        .scale_rule = v->scale_rule,
+        .scale_format = v->scale_format,
+        .rounding = v->rounding,
+        .format_b = "",
+        .layout_b = "",
+        .scale_rule_b = "",
+        .unit = "",
+        .backend = qg_backend_named(record->backend),
+        .data = s->source.data,
+        .tensor = s->source.tensor,
+        .source = &s->source,
+        .input_type = inputs[record->input],
+        .out_type = QG_FORMAT_FP32,
+        .m = record->m,
+        .k = record->k,
+        .seed = record->seed,
+        .skip = s->skipped ? s->skipped : v->skip,
+    };
+    if (!out->skip)
+        out->unavailable = qg_backend_unavailable(out->backend);
+}
+
+static bool selected(const qg_plan *plan, const qg_expanded *e, const qg_record *record) {
+    qg_case c;
+    if (e->where.count == 0 && e->exclude.count == 0)
+        return true;
+    qg_record_case(plan, record, &c);
+    c.id = qg_case_identity(&c);
+    return (e->where.count == 0 || qg_expressions_any(&e->where, qg_axis_cell, &c)) &&
+           !qg_expressions_any(&e->exclude, qg_axis_cell, &c);
+}
+
+static qg_status add_record(qg_plan *plan, const qg_expanded *e, const qg_record *record) {
+    plan->considered++;
+    if (!selected(plan, e, record))
+        return QG_OK;
+    qg_status status =
+        qg_grow(&plan->records, plan->record_count, &plan->record_capacity, sizeof *plan->records);
+    if (!status)
+        plan->records[plan->record_count++] = *record;
+    return status;
+}
+
+// --------------------------------------------------------------------------------------- crossing
+
+static qg_status cross_variants(qg_plan *plan, const qg_expanded *e, qg_record record) {
+    qg_status status = QG_OK;
+    for (int64_t o = 0; o < e->ops.count; o++)
+        for (int64_t v = 0; v < e->variants.count; v++)
+            for (int64_t b = 0; b < e->backends.count && !status; b++) {
+                record.op = (uint8_t)e->ops.values[o];
+                record.variant = e->variants.values[v];
+                record.backend = (uint8_t)e->backends.values[b];
+                status = add_record(plan, e, &record);
+            }
+    return status;
+}
+
+static qg_status cross_inputs(qg_plan *plan, const qg_expanded *e, qg_record record) {
+    qg_status status = QG_OK;
+    for (int64_t i = 0; i < e->inputs.count; i++)
+        for (int64_t s = 0; s < e->seeds.count && !status; s++) {
+            record.input = (uint8_t)e->inputs.values[i];
+            record.seed = e->seeds.values[s];
+            status = cross_variants(plan, e, record);
+        }
+    return status;
+}
+
+// A tensor that cannot be read is one case per format.
+static qg_status cross_unreadable(qg_plan *plan, const qg_expanded *e, qg_record record) {
+    qg_status status = QG_OK;
+    record.op = (uint8_t)e->ops.values[0];
+    record.input = (uint8_t)e->inputs.values[0];
+    record.backend = (uint8_t)e->backends.values[0];
+    record.seed = e->seeds.values[0];
+    for (int64_t f = 0; f < e->unreadable.count && !status; f++) {
+        record.variant = e->unreadable.values[f];
+        status = add_record(plan, e, &record);
+    }
+    return status;
+}
+
+static qg_status cross_sizes(qg_plan *plan, const qg_expanded *e, qg_record record) {
+    qg_status status = QG_OK;
+    for (int64_t i = 0; i < e->m.count; i++)
+        for (int64_t j = 0; j < e->k.count && !status; j++) {
+            int64_t elements;
+            record.m = (int64_t)e->m.values[i];
+            record.k = (int64_t)e->k.values[j];
+            if (!qg_size_multiply(record.m, record.k, &elements) || elements > MOST_ELEMENTS)
+                return qg_fail(QG_ERROR_OVERFLOW,
+                               "m %" PRId64 " times k %" PRId64 " is too many elements", record.m,
+                               record.k);
+            status = cross_inputs(plan, e, record);
+        }
+    return status;
+}
+
+static qg_status cross(qg_plan *plan, const qg_expanded *e) {
+    qg_status status = QG_OK;
+    for (int64_t i = 0; i < e->sources.count && !status; i++) {
+        const qg_plan_source *s = plan->sources[e->sources.values[i]];
+        qg_record record = {.source = e->sources.values[i], .m = s->source.m, .k = s->source.k};
+        status = s->source.law ? cross_sizes(plan, e, record)
+                 : s->skipped  ? cross_unreadable(plan, e, record)
+                               : cross_inputs(plan, e, record);
+    }
+    return status;
+}
+
+// Counts before crossing: what does not fit the limit is refused without taking memory.
+static qg_status check_count(const qg_plan *plan, const qg_expanded *e) {
+    int64_t laws = 0, total = 0;
+    for (int64_t i = 0; i < e->sources.count; i++)
+        laws += plan->sources[e->sources.values[i]]->source.law != NULL;
+    const int64_t shared[] = {e->inputs.count, e->seeds.count, e->ops.count, e->variants.count,
+                              e->backends.count};
+    bool fits = qg_size_multiply(e->m.count, e->k.count, &total) &&
+                qg_size_multiply(total, laws, &total) &&
+                qg_size_add(total, e->sources.count - laws, &total);
+    for (size_t i = 0; i < sizeof shared / sizeof shared[0] && fits; i++)
+        fits = qg_size_multiply(total, shared[i], &total);
+    if (!fits || total > QG_PLAN_MOST - plan->considered)
+        return qg_fail(QG_ERROR_ARGUMENT, "the sweep has more than %d cases", QG_PLAN_MOST);
+    return QG_OK;
+}
+
+// ------------------------------------------------------------------------------- order, identity
+
+#define COMPARE(field)                                                                             \
+    if (a->field != b->field)                                                                      \
+    return a->field < b->field ? -1 : 1
+
+static int by_place(const void *left, const void *right) {
+    const qg_record *a = left, *b = right;
+    COMPARE(source);
+    COMPARE(m);
+    COMPARE(k);
+    COMPARE(input);
+    COMPARE(seed);
+    COMPARE(op);
+    COMPARE(variant);
+    COMPARE(backend);
+    return 0;
+}
+
+static void sort_records(qg_plan *plan) {
+    int64_t kept = 0;
+    if (plan->record_count == 0)
+        return;
+    qsort(plan->records, (size_t)plan->record_count, sizeof *plan->records, by_place);
+    for (int64_t i = 0; i < plan->record_count; i++)
+        if (i == 0 || by_place(&plan->records[i], &plan->records[kept - 1]) != 0)
+            plan->records[kept++] = plan->records[i];
+    plan->record_count = kept;
+}
+
+static int by_id(const void *left, const void *right) {
+    const uint64_t *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+bool qg_ids_collide(uint64_t *ids, int64_t count, uint64_t *collision) {
+    qsort(ids, (size_t)count, sizeof *ids, by_id);
+    for (int64_t i = 1; i < count; i++)
+        if (ids[i] == ids[i - 1]) {
+            *collision = ids[i];
+            return true;
+        }
+    return false;
+}
+
+static qg_status check_ids(const qg_plan *plan) {
+    uint64_t *ids = malloc(((size_t)plan->count + 1) * sizeof *ids), collision = 0;
+    if (!ids)
+        return qg_fail(QG_ERROR_MEMORY, "out of memory for the plan");
+    for (int64_t i = 0; i < plan->count; i++)
+        ids[i] = plan->cases[i].id;
+    bool collide = qg_ids_collide(ids, plan->count, &collision);
+    free(ids);
+    if (collide)
+        return qg_fail(QG_ERROR_ARGUMENT,
+                       "two different cases share the id %016" PRIx64 "; exclude one of them",
+                       collision);
+    return QG_OK;
+}
+
+static qg_status make_cases(qg_plan *plan) {
+    sort_records(plan);
+    plan->cases = malloc(((size_t)plan->record_count + 1) * sizeof *plan->cases);
+    if (!plan->cases)
+        return qg_fail(QG_ERROR_MEMORY, "out of memory for the plan");
+    for (int64_t i = 0; i < plan->record_count; i++) {
+        qg_case *c = &plan->cases[i];
+        qg_record_case(plan, &plan->records[i], c);
+        c->order = i;
+        c->id = qg_case_identity(c);
+    }
+    plan->count = plan->record_count;
+    free(plan->records);
+    plan->records = NULL;
+    plan->record_count = plan->record_capacity = 0;
+    return check_ids(plan);
+}
+
+// --------------------------------------------------------------------------------------- building
+
+static qg_status add_section(qg_plan *plan, const qg_view *view, FILE *text, int *number) {
+    qg_expanded e = {0};
+    qg_status status = qg_expand(plan, view, &e);
+    if (!status)
+        status = check_count(plan, &e);
+    if (!status)
+        status = cross(plan, &e);
+    if (!status)
+        qg_text_section(text, plan, &e, number);
+    qg_expanded_free(&e);
+    return status;
+}
+
+static qg_status add_sections(qg_plan *plan, const qg_plan_request *request, FILE *text) {
+    qg_status status = QG_OK;
+    int number = 0;
+    if (!request->has_files) {
+        qg_view view = {&request->command, &request->command};
+        status = add_section(plan, &view, text, &number);
+    }
+    for (int64_t i = 0; i < request->count && !status; i++) {
+        qg_view view = {&request->sections[i], &request->command};
+        status = add_section(plan, &view, text, &number);
+    }
+    return status ? status : check_listed(plan);
+}
+
+static qg_status write_plan_text(qg_plan *plan, const char *sections) {
+    size_t size;
+    FILE *stream = open_memstream(&plan->text, &size);
+    if (!stream)
+        return qg_fail(QG_ERROR_MEMORY, "out of memory for the plan's text");
+    qg_text_tensors(stream, plan);
+    fputs(sections, stream);
+    return fclose(stream) == 0 ? QG_OK
+                               : qg_fail(QG_ERROR_MEMORY, "out of memory for the plan's text");
+}
+
+static qg_status build(qg_plan *plan, const qg_plan_request *request) {
+    char *sections = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&sections, &size);
+    if (!stream)
+        return qg_fail(QG_ERROR_MEMORY, "out of memory for the plan's text");
+    qg_status status = add_sections(plan, request, stream);
+    if (fclose(stream) != 0 && !status)
+        status = qg_fail(QG_ERROR_MEMORY, "out of memory for the plan's text");
+    if (!status)
+        status = write_plan_text(plan, sections);
+    free(sections);
+    return status ? status : make_cases(plan);
+}
+
+qg_status qg_plan_build(const qg_plan_request *request, qg_plan **out) {
+    *out = NULL;
+    qg_plan *plan = calloc(1, sizeof *plan);
+    if (!plan)
+        return qg_fail(QG_ERROR_MEMORY, "out of memory for the plan");
+    qg_status status = qg_word_pool_create(&plan->pool);
+    if (!status)
+        status = build(plan, request);
+    if (status) {
+        char detail[512];
+        snprintf(detail, sizeof detail, "%s", qg_detail());
+        qg_plan_free(plan);
+        return qg_fail(status, "%s", detail);
+    }
+    *out = plan;
+    return QG_OK;
+}
+
+// ------------------------------------------------------------------------------------------ costs
+
+int64_t qg_case_bytes(const qg_case *c) {
+    enum { FIXED = 4 << 20, BYTES_PER_ELEMENT = 2 * sizeof(float) }; // input and output
+    qg_shape shape;
+    int64_t elements, bytes;
+    if (c->skip || c->unavailable)
+        return 0;
+    if (qg_shape_of(c->recipe, c->m, c->k, &shape) != QG_OK ||
+        !qg_size_multiply(c->m, c->k, &elements) ||
+        !qg_size_multiply(elements, BYTES_PER_ELEMENT, &bytes) ||
+        !qg_size_add(bytes, shape.codes_size, &bytes) ||
+        !qg_size_add(bytes, shape.scales_size, &bytes) || !qg_size_add(bytes, FIXED, &bytes))
+        return INT64_MAX;
+    return bytes;
+}
+
+double qg_case_cost(const qg_case *c) {
+    if (c->skip || c->unavailable)
+        return 0;
+    double elements = (double)c->m * (double)c->k;
+    int rule = c->recipe->rule;
+    double passes = rule == QG_RULE_BEST            ? 6 // tries several scales
+                    : rule == QG_RULE_FOUR_OVER_SIX ? 3
+                                                    : 1;
+    if (c->recipe->structure == QG_STRUCTURE_RESIDUAL)
+        passes = 2;
+    return elements * passes;
+}

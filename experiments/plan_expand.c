@@ -1,0 +1,238 @@
+// A section with every default filled in: operations, sizes, types, backends, seeds, expressions.
+// Formats and data have files of their own. See plan_internal.h.
+#include <plan_internal.h>
+
+#include <qg_backend_list.h>
+#include <qg_nearest.h>
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+qg_status qg_index_append(qg_index_list *list, int32_t value) {
+    qg_status status = qg_grow(&list->values, list->count, &list->capacity, sizeof *list->values);
+    if (!status)
+        list->values[list->count++] = value;
+    return status;
+}
+
+qg_status qg_index_add(qg_index_list *list, int32_t value) {
+    for (int64_t i = 0; i < list->count; i++)
+        if (list->values[i] == value)
+            return QG_OK;
+    return qg_index_append(list, value);
+}
+
+void qg_expanded_free(qg_expanded *e) {
+    free(e->formats);
+    free(e->roundings);
+    free(e->ops.values);
+    free(e->inputs.values);
+    free(e->backends.values);
+    free(e->sources.values);
+    free(e->variants.values);
+    free(e->unreadable.values);
+    free(e->data_listed);
+    qg_numbers_free(&e->m);
+    qg_numbers_free(&e->k);
+    qg_numbers_free(&e->seeds);
+    qg_expressions_free(&e->where);
+    qg_expressions_free(&e->exclude);
+}
+
+// ------------------------------------------------------------------------ names of small tables
+
+static const char *op_name(size_t i) {
+    const qg_op *op = qg_op_listed(i);
+    return op ? op->name : NULL;
+}
+
+const char *qg_input_listed(size_t i) {
+    static const char *const names[] = {"fp32", "bf16", "fp16"};
+    return i < sizeof names / sizeof names[0] ? names[i] : NULL;
+}
+
+static qg_status unknown_word(const char *word, const char *(*listed)(size_t)) {
+    const char *nearest = qg_nearest(word, listed);
+    if (nearest)
+        return qg_fail(QG_ERROR_ARGUMENT, "unknown '%.40s'; the nearest is %s", word, nearest);
+    char known[160] = "";
+    size_t length = 0;
+    for (size_t i = 0; listed(i) && length < sizeof known; i++)
+        length += (size_t)snprintf(known + length, sizeof known - length, "%s%s", i ? ", " : "",
+                                   listed(i));
+    return qg_fail(QG_ERROR_ARGUMENT, "unknown '%.40s'; known: %s", word, known);
+}
+
+// An alias (f32, bfloat16) as the name that is listed.
+static const char *without_alias(qg_axis axis, const char *word, char name[QG_NAME_SIZE]) {
+    qg_format format;
+    if (axis != QG_AXIS_INPUT_TYPE || qg_format_parse(word, &format) != QG_OK)
+        return word;
+    qg_format_name(format, name);
+    return name;
+}
+
+static qg_status read_word(qg_axis axis, const char *given, const char *(*listed)(size_t),
+                           qg_index_list *list) {
+    char name[QG_NAME_SIZE];
+    const char *word = without_alias(axis, given, name);
+    bool glob = qg_list_is_glob(word), found = false;
+    qg_list matches = {0};
+    int64_t matched = 0;
+    qg_status status =
+        glob ? qg_list_match(word, listed, &matches, &matched) : qg_list_add(&matches, word);
+    for (int64_t i = 0; i < matches.count; i++)
+        for (size_t j = 0; listed(j) && !status; j++)
+            if (strcmp(listed(j), matches.items[i]) == 0) {
+                status = qg_index_add(list, (int32_t)j);
+                found = true;
+            }
+    qg_list_free(&matches);
+    return status || found ? status : unknown_word(given, listed);
+}
+
+static qg_status read_axis(const qg_view *view, qg_axis axis, const char *(*listed)(size_t),
+                           qg_index_list *list) {
+    const qg_option *option = qg_view_option(view, axis);
+    qg_status status = QG_OK;
+    for (int64_t i = 0; i < option->items.count && !status; i++)
+        status = read_word(axis, option->items.items[i], listed, list);
+    return status ? qg_fail_at(option->origin, status) : QG_OK;
+}
+
+static qg_status read_tables(const qg_view *view, qg_expanded *e) {
+    qg_status status = read_axis(view, QG_AXIS_OP, op_name, &e->ops);
+    if (!status)
+        status = read_axis(view, QG_AXIS_INPUT_TYPE, qg_input_listed, &e->inputs);
+    if (!status)
+        status = read_axis(view, QG_AXIS_BACKEND, qg_backend_named, &e->backends);
+    for (int32_t i = 0; e->ops.count == 0 && qg_op_listed((size_t)i) && !status; i++)
+        if (qg_op_listed((size_t)i)->by_default)
+            status = qg_index_append(&e->ops, i);
+    if (!status && e->inputs.count == 0)
+        status = qg_index_append(&e->inputs, 0);
+    if (status || e->backends.count > 0)
+        return status;
+    for (int32_t i = 0; qg_backend_named((size_t)i) && !status; i++)
+        if (!qg_backend_unavailable(qg_backend_named((size_t)i)))
+            status = qg_index_append(&e->backends, i);
+    return status;
+}
+
+// ---------------------------------------------------------------------------------------- numbers
+
+static qg_status read_numbers(const qg_view *view, qg_axis axis, const char *standard,
+                              uint64_t lowest, uint64_t highest, qg_numbers *numbers) {
+    const qg_option *option = qg_view_option(view, axis);
+    if (option->items.count) {
+        qg_status status = qg_numbers_read(&option->items, lowest, highest, numbers);
+        return status ? qg_fail_at(option->origin, status) : QG_OK;
+    }
+    qg_list items = {0};
+    qg_status status = qg_list_split(standard, &items);
+    if (!status)
+        status = qg_numbers_read(&items, lowest, highest, numbers);
+    qg_list_free(&items);
+    return status;
+}
+
+// The bound of a level's grid as --exclude would say it: real tensors keep their sizes.
+static qg_status exclude_large(const qg_level *level, qg_expanded *e) {
+    uint64_t most = (uint64_t)level->most_elements, largest = 0;
+    qg_status status = QG_OK;
+    for (int64_t i = 0; i < e->m.count; i++)
+        if (e->m.values[i] > largest)
+            largest = e->m.values[i];
+    for (int64_t i = 0; i < e->k.count && !status; i++) {
+        uint64_t k = e->k.values[i];
+        char text[96];
+        if (largest <= most / k)
+            continue;
+        snprintf(text, sizeof text, "k=%llu&m>%llu&tensor=", (unsigned long long)k,
+                 (unsigned long long)(most / k));
+        status = qg_expressions_add(&e->exclude, text, qg_axis_columns);
+    }
+    return status;
+}
+
+static const char *level_of(const qg_view *view) {
+    const qg_list *items = view->command->level.items.count ? &view->command->level.items
+                                                            : &view->section->level.items;
+    return items->count ? items->items[0] : "default";
+}
+
+static qg_status read_sizes(const qg_view *view, qg_expanded *e) {
+    const qg_level *level;
+    qg_status status = qg_level_find(level_of(view), &level);
+    if (!status)
+        status = read_numbers(view, QG_AXIS_M, level->m, 1, INT64_MAX, &e->m);
+    if (!status)
+        status = read_numbers(view, QG_AXIS_K, level->k, 1, INT64_MAX, &e->k);
+    if (!status)
+        status = read_numbers(view, QG_AXIS_SEED, qg_axis_describe(QG_AXIS_SEED)->standard, 0,
+                              UINT64_MAX, &e->seeds);
+    bool grid = qg_view_option(view, QG_AXIS_M)->items.count == 0 ||
+                qg_view_option(view, QG_AXIS_K)->items.count == 0;
+    return !status && grid && level->most_elements ? exclude_large(level, e) : status;
+}
+
+// ------------------------------------------------------------------------------------ expressions
+
+static qg_status add_joined(const char *first, const char *second, qg_expressions *out) {
+    size_t size = strlen(first) + strlen(second) + 2;
+    char *text = malloc(size);
+    if (!text)
+        return qg_fail(QG_ERROR_MEMORY, "out of memory for the plan");
+    snprintf(text, size, "%s&%s", first, second);
+    qg_status status = qg_expressions_add(out, text, qg_axis_columns);
+    free(text);
+    return status;
+}
+
+static qg_status add_all(const qg_expressions *from, qg_expressions *out) {
+    qg_status status = QG_OK;
+    for (int64_t i = 0; i < from->count && !status; i++)
+        status = qg_expressions_add(out, qg_expression_text(from->items[i]), qg_axis_columns);
+    return status;
+}
+
+// (a or b) and (c or d), as expressions that or: a&c, a&d, b&c, b&d.
+static qg_status combine_where(const qg_expressions *a, const qg_expressions *b,
+                               qg_expressions *out) {
+    qg_status status = QG_OK;
+    if (a->count == 0 || b->count == 0)
+        return add_all(a->count ? a : b, out);
+    for (int64_t i = 0; i < a->count; i++)
+        for (int64_t j = 0; j < b->count && !status; j++)
+            status =
+                add_joined(qg_expression_text(a->items[i]), qg_expression_text(b->items[j]), out);
+    return status;
+}
+
+static qg_status read_expressions(const qg_view *view, qg_expanded *e) {
+    const qg_section *section = view->section, *command = view->command;
+    if (section == command) {
+        qg_status status = add_all(&command->where, &e->where);
+        return status ? status : add_all(&command->exclude, &e->exclude);
+    }
+    qg_status status = combine_where(&section->where, &command->where, &e->where);
+    if (!status)
+        status = add_all(&section->exclude, &e->exclude);
+    return status ? status : add_all(&command->exclude, &e->exclude);
+}
+
+qg_status qg_expand(qg_plan *plan, const qg_view *view, qg_expanded *expanded) {
+    if (qg_view_option(view, QG_AXIS_FORMAT)->items.count == 0)
+        return qg_fail(QG_ERROR_ARGUMENT, "%s%s",
+                       view->section->origin ? view->section->origin : "--formats is required",
+                       view->section->origin ? ": no formats" : " (e.g. --formats e4m3,mxfp8)");
+    qg_status status = read_tables(view, expanded);
+    if (!status)
+        status = read_sizes(view, expanded);
+    if (!status)
+        status = read_expressions(view, expanded);
+    if (!status)
+        status = qg_expand_variants(plan, view, expanded);
+    return status ? status : qg_expand_data(plan, view, expanded);
+}

@@ -1,0 +1,95 @@
+// A case of a sweep and its result: what the plan, the worker and the ops share.
+//
+// The plan owns every text and recipe that a case points to. A result is plain memory without
+// pointers: it travels from the worker process through shared memory.
+#ifndef QG_CASE_H
+#define QG_CASE_H
+
+#include <qg_emulator.h>
+#include <qg_sums.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+// X(ID, name): in order of severity for nobody; names are the result file's.
+#define QG_STATUS_TABLE(X)                                                                         \
+    X(RAN, "RAN")                 /* measured, nothing to compare */                               \
+    X(PASSED, "PASSED")           /* a comparison held */                                          \
+    X(FAILED, "FAILED")           /* a comparison did not hold, or the case could not run */       \
+    X(SKIPPED, "SKIPPED")         /* impossible combination, with its reason */                    \
+    X(UNAVAILABLE, "UNAVAILABLE") /* a backend that was asked for does not answer */               \
+    X(MISTRUSTED, "MISTRUSTED")   /* measured, but the data say little */                          \
+    X(CRASHED, "CRASHED")         /* the worker died */                                            \
+    X(TIMEOUT, "TIMEOUT")         /* the worker overstayed --case-timeout */
+
+typedef enum qg_case_status {
+#define QG_STATUS_ENUM(ID, name) QG_CASE_##ID,
+    QG_STATUS_TABLE(QG_STATUS_ENUM)
+#undef QG_STATUS_ENUM
+        QG_CASE_STATUS_COUNT
+} qg_case_status;
+
+struct qg_op;
+struct qg_source;
+struct qg_workspace;
+
+typedef struct qg_case {
+    int64_t order; // position in the plan
+    uint64_t id;   // XXH3-64 of the axes
+    const struct qg_op *op;
+    const qg_recipe *recipe, *recipe_b;  // recipe_b NULL where the op has one operand
+    // Canonical texts: the columns of the same names. "" where they do not apply.
+    const char *format, *layout, *scale_rule, *scale_format, *rounding;
+    const char *format_b, *layout_b, *scale_rule_b;
+    const char *unit, *backend;
+    const char *data, *tensor;
+    const struct qg_source *source; // a law, or a tensor of an open file: qg_source.h
+    qg_format input_type, out_type;
+    bool bias;
+    int64_t m, n, k, sm_count; // 0 where they do not apply
+    uint64_t seed;
+    const char *skip; // NULL, or why the case is SKIPPED
+    const char *unavailable; // NULL, or why the backend that was asked for does not answer
+} qg_case;
+
+enum { QG_REASON_SIZE = 256, QG_IMPL_SIZE = 64 };
+
+typedef struct qg_case_result {
+    int64_t order;
+    int32_t status;
+    char reason[QG_REASON_SIZE];
+    char impl_used[QG_IMPL_SIZE];
+    uint64_t input_digest, output_digest;
+    double seconds;
+    bool has_counts, has_sums;
+    qg_counts counts;
+    int64_t code_mismatches, scale_mismatches; // -1: not compared
+    qg_sums sums;
+    double spearman, backward_error; // NaN where they do not apply
+} qg_case_result;
+
+const char *qg_case_status_name(qg_case_status status);
+// The status of a name; QG_CASE_STATUS_COUNT for another word.
+qg_case_status qg_case_status_find(const char *name);
+
+// A result in which nothing is measured yet: status RAN, no reason.
+void qg_case_result_clear(qg_case_result *result, const qg_case *c);
+// Sets the status and a printf-like reason, one line of valid UTF-8.
+#ifdef __GNUC__
+__attribute__((format(printf, 3, 4)))
+#endif
+void qg_case_result_set(qg_case_result *result, qg_case_status status, const char *format, ...);
+
+// An operation of the sweep: one row of the table in op.c.
+typedef struct qg_op {
+    const char *name;    // "error"
+    const char *summary; // for --help
+    bool by_default;     // part of the default --ops
+    // Runs one case in the worker process. Never fails as a function: errors become the status
+    // FAILED with a reason. `workspace` is the worker's, kept between cases.
+    void (*run)(const qg_case *c, struct qg_workspace *workspace, qg_case_result *result);
+} qg_op;
+
+// The i-th op, NULL past the end.
+const qg_op *qg_op_listed(size_t i);
+
+#endif

@@ -1,0 +1,17 @@
+// The signals of a sweep: stop (SIGINT, SIGTERM, SIGHUP), write what is finished (SIGUSR1).
+#ifndef QG_SIGNALS_H
+#define QG_SIGNALS_H
+
+#include <stdbool.h>
+
+// From now on the signals are only noted; SIGCHLD ends waits. One sweep of a process at a time.
+void qg_signals_catch(void);
+// What the process did with them before.
+void qg_signals_restore(void);
+
+// The signal that asked to stop, by name; NULL if none did.
+const char *qg_signals_stop(void);
+// Whether SIGUSR1 arrived since the last call.
+bool qg_signals_take_write(void);
+
+#endif

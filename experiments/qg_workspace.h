@@ -1,0 +1,58 @@
+// What a worker keeps between cases: buffers that only grow, and the last input of each operand.
+//
+// Ops ask it for room and inputs and release nothing themselves. One per process and thread.
+#ifndef QG_WORKSPACE_H
+#define QG_WORKSPACE_H
+
+#include <qg_case.h>
+#include <qg_digest.h>
+#include <qg_source.h>
+
+typedef struct qg_workspace qg_workspace;
+
+// threads: what ops may use at most; 0: all.
+qg_status qg_workspace_create(int threads, qg_workspace **out);
+void qg_workspace_free(qg_workspace *workspace); // NULL is fine
+
+// The threads worth using for a loop over (elements): 1 for small ones.
+int qg_workspace_threads(const qg_workspace *workspace, int64_t elements);
+
+// Named buffers; content is kept until the same buffer is asked for again.
+typedef enum qg_buffer {
+    QG_BUFFER_INPUT_A, // these two belong to qg_workspace_input
+    QG_BUFFER_INPUT_B,
+    QG_BUFFER_CODES,
+    QG_BUFFER_SCALES,
+    QG_BUFFER_OUTPUT,
+    QG_BUFFER_COUNT
+} qg_buffer;
+
+// Room for count elements of `size` bytes, content undefined. QG_ERROR_OVERFLOW, QG_ERROR_MEMORY.
+qg_status qg_workspace_room(qg_workspace *workspace, qg_buffer buffer, int64_t count, int64_t size,
+                            void **out);
+
+// Gives the memory of all buffers back.
+void qg_workspace_shrink(qg_workspace *workspace);
+
+// An empty digest, reused.
+qg_digest *qg_workspace_digest(qg_workspace *workspace);
+
+typedef struct qg_input {
+    const float *x;  // (m, k), valid until another input of the same operand is asked for
+    uint64_t digest; // XXH3-64 of x as binary32, little endian
+    float amax;      // largest |x|, NaN dropped
+} qg_input;
+
+// The input of operand 0 (a) or 1 (b) of a case, (rows, k) with rows = m or n: generated, or the
+// last one if it is the same.
+qg_status qg_workspace_input(qg_workspace *workspace, const qg_case *c, int operand, qg_input *out);
+
+enum { QG_HISTORY_LENGTH = 16 };
+
+// The amax history of rule `delayed` before this case: the amaxes of the 16 seeds before (modulo
+// 2^64, oldest first) of a law; of a real tensor, which no seed changes, its own amax each time.
+// Overwrites QG_BUFFER_OUTPUT.
+qg_status qg_workspace_history(qg_workspace *workspace, const qg_case *c, int operand,
+                               float history[QG_HISTORY_LENGTH]);
+
+#endif

@@ -1,0 +1,103 @@
+// run_sweep: measures quantization over formats, layouts, rules, data and sizes.
+//
+// Reads the command line, builds the plan and dispatches: --list, --show, --merge, or a run.
+// Options and exit codes: README, "run_sweep".
+#include <message.h>
+#include <plan_list.h>
+#include <qg_init.h>
+#include <qg_table.h>
+#include <qg_version.h>
+#include <summary.h>
+#include <sweep_options.h>
+#include <text_grid.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+static int fail(qg_status status) {
+    qg_message_error("%s", qg_detail());
+    return qg_message_exit_code(status);
+}
+
+static void print_shard(const qg_command *command) {
+    const qg_shard *shard = &command->shard;
+    if (shard->shards > 1)
+        qg_message_note("shard %d of %d (%s)", shard->shard, shard->shards,
+                        shard->origin ? shard->origin : "--shard");
+}
+
+// A plan of which every case is SKIPPED measures nothing, whatever the shard.
+static bool measures_something(const qg_plan *plan) {
+    for (int64_t i = 0; i < qg_plan_count(plan); i++)
+        if (!qg_plan_case(plan, i)->skip)
+            return true;
+    return false;
+}
+
+static int run(const qg_command *command, const qg_plan *plan) {
+    qg_sweep_outcome outcome;
+    qg_plan_estimate estimate = qg_plan_estimate_of(plan, &command->shard, command->run.threads);
+    char text[160];
+    qg_plan_estimate_text(&estimate, command->run.threads, text, sizeof text);
+    if (command->run.verbosity > 0)
+        qg_message_note("%s", text);
+    qg_sweep_run(plan, &command->run, stderr, &outcome);
+    qg_summary summary = {plan, &outcome, command->program, command->run.out,
+                          qg_terminal_width(stdout)};
+    if (command->run.verbosity >= 0)
+        qg_summary_print(&summary, stdout);
+    int code = outcome.exit_code;
+    if (code == 0 && !measures_something(plan)) {
+        qg_message_error("nothing was measured: every case is SKIPPED");
+        code = 4;
+    }
+    qg_table_free(outcome.table);
+    return code;
+}
+
+static int sweep(const qg_command *command) {
+    qg_plan *plan;
+    qg_status status = qg_plan_build(command->request, &plan);
+    if (status)
+        return fail(status);
+    int code;
+    print_shard(command);
+    if (qg_plan_count(plan) == 0) {
+        qg_message_error("nothing selected: --where and --exclude leave none of %" PRId64 " cases",
+                         qg_plan_considered(plan));
+        code = 4;
+    } else if (command->list) {
+        status = qg_plan_list(plan, &command->shard, command->run.threads, stdout);
+        code = status ? fail(status) : 0;
+    } else {
+        code = run(command, plan);
+    }
+    qg_plan_free(plan);
+    return code;
+}
+
+static int dispatch(const qg_command *command) {
+    if (command->version) {
+        printf("run_sweep (quantgauge) %s\n", QG_VERSION);
+        return 0;
+    }
+    qg_status status = qg_init();
+    if (status)
+        return fail(status);
+    return command->show ? qg_show(&command->show_options, stdout) : sweep(command);
+}
+
+int main(int argc, char **argv) {
+    qg_command command;
+    qg_message_program("run_sweep");
+    int code = qg_command_read(argc, (const char **)argv, &command);
+    if (!code)
+        code = dispatch(&command);
+    qg_command_free(&command);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        qg_message_error("cannot write to standard output: %s", strerror(errno));
+        code = code == 2 ? 2 : 5;
+    }
+    return code;
+}

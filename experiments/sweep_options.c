@@ -1,0 +1,519 @@
+// The command line of run_sweep: one table, one function that takes values. See sweep_options.h.
+// Options of operations and backends that do not exist yet are not here.
+#include <sweep_options.h>
+
+#include <message.h>
+#include <number.h>
+#include <qg_axis.h>
+#include <qg_backend_list.h>
+#include <qg_init.h>
+#include <qg_nearest.h>
+
+#include <math.h>
+#include <popt.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Codes of popt: the axes from 1 on, then these.
+enum {
+    FIRST_AXIS = 1,
+    LEVEL = 100,
+    PLAN,
+    WHERE,
+    EXCLUDE,
+    LIST,
+    REPRO,
+    OUT,
+    RESUME,
+    OVERWRITE,
+    REUSE,
+    SHARD,
+    MERGE,
+    MAX_SECONDS,
+    CASE_TIMEOUT,
+    MAX_FAILURES,
+    PROGRESS,
+    THREADS,
+    ISA,
+    SHOW,
+    COLUMNS,
+    FORMAT,
+    VERBOSE,
+    QUIET,
+    VERSION,
+    CODE_COUNT
+};
+
+enum { MOST_THREADS = 1024, MOST_VALUES = 4096 };
+
+// What popt gave, and which options were there.
+typedef struct state {
+    poptContext context;
+    qg_command *command;
+    bool given[CODE_COUNT];
+    bool axis_given;
+    char *values[MOST_VALUES]; // freed at the end
+    int value_count;
+    const char **stuffed; // words of --repro
+    char program[4096], command_line[65536];
+} state;
+
+// clang-format off
+#define VALUE(name, code, text, argument) {name, 0, POPT_ARG_STRING, NULL, code, text, argument}
+#define FLAG(name, letter, code, text) {name, letter, POPT_ARG_NONE, NULL, code, text, NULL}
+
+static struct poptOption plan_options[] = {
+#define AXIS_OPTION(ID, column, option, standard, argument, summary)                               \
+    VALUE(option, FIRST_AXIS + QG_AXIS_##ID, summary, argument),
+#define NO_OPTION(ID, column)
+    QG_AXIS_TABLE(AXIS_OPTION, NO_OPTION)
+#undef AXIS_OPTION
+#undef NO_OPTION
+    VALUE("level", LEVEL,
+          "the default grid of m and k: smoke (seconds), default (about a minute), "
+          "paper (minutes; m * k up to 2^24)",
+          "NAME"),
+    VALUE("plan", PLAN, "a plan file: [name] opens a section, lines are `option value`", "FILE"),
+    VALUE("where", WHERE,
+          "only cases for which it holds: column, one of = != < <= > >=, value or "
+          "glob; & joins, repeated options or",
+          "E"),
+    VALUE("exclude", EXCLUDE, "no cases for which it holds", "E"),
+    FLAG("list", 0, LIST, "print the plan, one line per case, and an estimate; run nothing"),
+    VALUE("repro", REPRO, "take the arguments in LINE, from a result's column repro", "LINE"),
+    POPT_TABLEEND};
+
+static struct poptOption run_options[] = {
+    VALUE("out", OUT, "the result file (default: results.h5)", "FILE"),
+    FLAG("resume", 0, RESUME, "reuse finished cases of the same build and plan (the default)"),
+    FLAG("overwrite", 0, OVERWRITE, "drop what is in the result file and start again"),
+    FLAG("reuse", 0, REUSE, "reuse finished cases of another build or plan"),
+    VALUE("shard", SHARD,
+          "run a part of the sweep, by hash of the case (default: from MPI or "
+          "Slurm; 1/1: everything)",
+          "I/N"),
+    FLAG("merge", 0, MERGE, "only merge the shards that are finished"),
+    VALUE("max-seconds", MAX_SECONDS, "stop after that time", "S"),
+    VALUE("case-timeout", CASE_TIMEOUT, "give a case up after that time", "S"),
+    VALUE("max-failures", MAX_FAILURES, "stop after that many failed cases", "N"),
+    VALUE("progress", PROGRESS, "auto, bar, lines, none", "NAME"),
+    VALUE("threads", THREADS, "threads to use (default: all)", "N"),
+    VALUE("isa", ISA,
+          "use no more than these instructions: scalar, avx2, avx512 (default: "
+          "QG_ISA, else what the processor has)",
+          "NAME"),
+    POPT_TABLEEND};
+
+static struct poptOption show_options[] = {
+    VALUE("show", SHOW, "print a result file; --where selects rows, by any column", "FILE"),
+    VALUE("columns", COLUMNS, "columns to print; globs over names (*_db) or group/name (counts/*)",
+          "L"),
+    VALUE("format", FORMAT, "text, tsv, json, markdown", "NAME"),
+    POPT_TABLEEND};
+
+static struct poptOption common_options[] = {
+    FLAG("verbose", 'v', VERBOSE, "say more"),
+    FLAG("quiet", 'q', QUIET, "say nothing but errors"),
+    FLAG("version", 0, VERSION, "print the version and end"),
+    POPT_TABLEEND};
+
+#define GROUP(table, title) {NULL, 0, POPT_ARG_INCLUDE_TABLE, table, 0, title, NULL}
+static struct poptOption options[] = {
+    GROUP(plan_options, "What to sweep (L: a,b,c; numbers also lo:hi:step and lo:hi:*2; @file; "
+                        "globs over names):"),
+    GROUP(run_options, "How to run it:"),
+    GROUP(show_options, "Results:"),
+    GROUP(common_options, "Common options:"),
+    POPT_AUTOHELP POPT_TABLEEND};
+// clang-format on
+
+// ------------------------------------------------------------------------------------------- help
+
+static const char *op_word(size_t i) {
+    const qg_op *op = qg_op_listed(i);
+    return op ? op->name : NULL;
+}
+
+static void join(char *text, size_t size, const char *(*listed)(size_t)) {
+    size_t length = strlen(text);
+    for (size_t i = 0; listed(i) && length < size; i++)
+        length += (size_t)snprintf(text + length, size - length, "%s%s", i ? ", " : "", listed(i));
+}
+
+// Names the operations and backends that exist.
+static void complete_help(void) {
+    static char ops[200] = "operations (default: all): ";
+    static char backends[200] = "who performs them (default: all that answer): ";
+    static bool done;
+    if (done)
+        return;
+    done = true;
+    join(ops, sizeof ops, op_word);
+    join(backends, sizeof backends, qg_backend_listed);
+    for (struct poptOption *o = plan_options; o->longName; o++) {
+        if (o->val == FIRST_AXIS + QG_AXIS_OP)
+            o->descrip = ops;
+        if (o->val == FIRST_AXIS + QG_AXIS_BACKEND)
+            o->descrip = backends;
+    }
+}
+
+// ----------------------------------------------------------------------------------------- values
+
+static int fail(const char *option, qg_status status) {
+    qg_message_error("%s%s%s", option, *option ? ": " : "", qg_detail());
+    return qg_message_exit_code(status);
+}
+
+static int wrong_value(const char *option, const char *value, const char *wanted) {
+    qg_message_error("%s: '%.60s' is no %s", option, value, wanted);
+    return 2;
+}
+
+static int take_seconds(const char *option, const char *value, double *out) {
+    if (!qg_number_f64(value, out) || !isfinite(*out) || *out <= 0)
+        return wrong_value(option, value, "time in seconds above 0");
+    return 0;
+}
+
+static int take_threads(const char *value, int *out) {
+    uint64_t threads;
+    if (!qg_number_u64(value, &threads) || threads < 1 || threads > MOST_THREADS)
+        return wrong_value("--threads", value, "number of threads from 1 to 1024");
+    *out = (int)threads;
+    return 0;
+}
+
+static int take_failures(const char *value, int64_t *out) {
+    if (!qg_number_i64(value, out) || *out < 1)
+        return wrong_value("--max-failures", value, "whole number from 1");
+    return 0;
+}
+
+static int take_progress(const char *value, qg_progress *out) {
+    static const char *const names[] = {"auto", "bar", "lines", "none"};
+    static const qg_progress kinds[] = {QG_PROGRESS_AUTO, QG_PROGRESS_BAR, QG_PROGRESS_LINES,
+                                        QG_PROGRESS_NONE};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(names[i], value) == 0) {
+            *out = kinds[i];
+            return 0;
+        }
+    return wrong_value("--progress", value, "kind of progress: auto, bar, lines, none");
+}
+
+// A cap that the processor cannot meet is refused rather than lowered.
+static int check_isa(const char *option, const char *name) {
+    qg_cpu_features cpu = qg_cpu_detect();
+    bool has_avx2 = cpu.avx2 && cpu.fma && cpu.f16c;
+    bool has_avx512 = has_avx2 && cpu.avx512f && cpu.avx512bw && cpu.avx512dq && cpu.avx512vl;
+    if (strcmp(name, "scalar") == 0)
+        return 0;
+    bool known = strcmp(name, "avx2") == 0 || strcmp(name, "avx512") == 0;
+    if (!known)
+        return wrong_value(option, name, "instruction set: scalar, avx2, avx512");
+    if (strcmp(name, "avx2") == 0 ? has_avx2 : has_avx512)
+        return 0;
+    qg_message_error("%s: this processor lacks %s", option, name);
+    return 2;
+}
+
+static int take_axis(state *s, qg_axis axis, const char *value) {
+    s->axis_given = true;
+    s->command->plans |= axis == QG_AXIS_FORMAT;
+    qg_status status =
+        qg_plan_request_set(s->command->request, qg_axis_describe(axis)->option, value);
+    return status ? fail("", status) : 0;
+}
+
+static int take_plan_option(state *s, const char *option, const char *value) {
+    s->axis_given |= strcmp(option, "where") != 0;
+    qg_status status = qg_plan_request_set(s->command->request, option, value);
+    return status ? fail("", status) : 0;
+}
+
+static int take_plan(state *s, const char *path) {
+    s->axis_given = s->command->plans = true;
+    qg_status status = qg_plan_request_file(s->command->request, path);
+    return status ? fail("--plan", status) : 0;
+}
+
+static int take_where(state *s, const char *value) {
+    if (s->command->where_count == QG_MOST_WHERE) {
+        qg_message_error("--where: more than %d expressions", QG_MOST_WHERE);
+        return 2;
+    }
+    s->command->where[s->command->where_count++] = value;
+    return 0;
+}
+
+// Puts the words of LINE where the option stood. A leading program name is dropped.
+static int take_repro(state *s, const char *line) {
+    int argc, first = 0;
+    if (s->stuffed) {
+        qg_message_error("--repro: given twice");
+        return 2;
+    }
+    if (poptParseArgvString(line, &argc, &s->stuffed) != 0 || argc == 0) {
+        s->stuffed = NULL;
+        qg_message_error("--repro: '%.60s' is no line of arguments", line);
+        return 2;
+    }
+    const char *name =
+        strrchr(s->stuffed[0], '/') ? strrchr(s->stuffed[0], '/') + 1 : s->stuffed[0];
+    if (strcmp(name, "run_sweep") == 0)
+        first = 1;
+    for (int i = first; i < argc; i++)
+        if (strncmp(s->stuffed[i], "--repro", 7) == 0) {
+            qg_message_error("--repro: a line cannot hold another");
+            return 2;
+        }
+    if (s->stuffed[first])
+        poptStuffArgs(s->context, s->stuffed + first);
+    return 0;
+}
+
+static int take_format(state *s, const char *value) {
+    s->command->show_options.format = value;
+    if (qg_show_knows_format(value))
+        return 0;
+    return wrong_value("--format", value, "format: text, tsv, json, markdown");
+}
+
+static int take_shard(state *s, const char *value) {
+    qg_status status = qg_shard_parse(value, &s->command->shard);
+    return status ? fail("--shard", status) : 0;
+}
+
+static int take_isa(state *s, const char *value) {
+    s->command->run.isa = value;
+    return check_isa("--isa", value);
+}
+
+static int take(state *s, int code, const char *value) {
+    qg_command *c = s->command;
+    s->given[code] = true;
+    if (code >= FIRST_AXIS && code < FIRST_AXIS + QG_AXIS_COUNT)
+        return take_axis(s, (qg_axis)(code - FIRST_AXIS), value);
+    switch (code) {
+    case LEVEL: return take_plan_option(s, "level", value);
+    case PLAN: return take_plan(s, value);
+    case WHERE: return take_where(s, value);
+    case EXCLUDE: return take_plan_option(s, "exclude", value);
+    case LIST: c->list = true; return 0;
+    case REPRO: return take_repro(s, value);
+    case OUT: c->run.out = value; return 0;
+    case OVERWRITE: c->run.existing = QG_EXISTING_OVERWRITE; return 0;
+    case REUSE: c->run.existing = QG_EXISTING_REUSE; return 0;
+    case SHARD: return take_shard(s, value);
+    case MERGE: c->run.merge_only = true; return 0;
+    case MAX_SECONDS: return take_seconds("--max-seconds", value, &c->run.max_seconds);
+    case CASE_TIMEOUT: return take_seconds("--case-timeout", value, &c->run.case_timeout);
+    case MAX_FAILURES: return take_failures(value, &c->run.max_failures);
+    case PROGRESS: return take_progress(value, &c->run.progress);
+    case THREADS: return take_threads(value, &c->run.threads);
+    case ISA: return take_isa(s, value);
+    case SHOW:
+        c->show = true;
+        c->show_options.path = value;
+        return 0;
+    case COLUMNS: c->show_options.columns = value; return 0;
+    case FORMAT: return take_format(s, value);
+    case VERBOSE: c->run.verbosity = 1; return 0;
+    case QUIET: c->run.verbosity = -1; return 0;
+    case VERSION: c->version = true; return 0;
+    default: return 0;
+    }
+}
+
+// ----------------------------------------------------------------------------------------- checks
+
+static int excluded(const char *first, const char *second) {
+    qg_message_error("%s and %s exclude each other", first, second);
+    return 2;
+}
+
+static int check_pairs(const state *s) {
+    static const struct {
+        int first, second;
+        const char *first_name, *second_name;
+    } pairs[] = {
+        {RESUME,    OVERWRITE, "--resume",    "--overwrite"},
+        {RESUME,    REUSE,     "--resume",    "--reuse"    },
+        {OVERWRITE, REUSE,     "--overwrite", "--reuse"    },
+        {VERBOSE,   QUIET,     "-v",          "-q"         },
+        {LIST,      MERGE,     "--list",      "--merge"    },
+        {SHOW,      LIST,      "--show",      "--list"     },
+        {SHOW,      MERGE,     "--show",      "--merge"    },
+        {SHARD,     MERGE,     "--shard",     "--merge"    },
+        {OVERWRITE, MERGE,     "--overwrite", "--merge"    },
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        if (s->given[pairs[i].first] && s->given[pairs[i].second])
+            return excluded(pairs[i].first_name, pairs[i].second_name);
+    return 0;
+}
+
+static int check_show(const state *s) {
+    const qg_command *c = s->command;
+    if (!c->show && (s->given[COLUMNS] || s->given[FORMAT])) {
+        qg_message_error("%s needs --show FILE", s->given[COLUMNS] ? "--columns" : "--format");
+        return 2;
+    }
+    if (c->show && s->axis_given) {
+        qg_message_error(
+            "--show prints a file that is there: options of a sweep do not go with it");
+        return 2;
+    }
+    return 0;
+}
+
+// The expressions of --where are a plan's, unless a file is shown.
+static int give_where(state *s) {
+    int code = 0;
+    for (int i = 0; i < s->command->where_count && !s->command->show && !code; i++)
+        code = take_plan_option(s, "where", s->command->where[i]);
+    return code;
+}
+
+static int check_environment(const state *s) {
+    const char *isa = getenv("QG_ISA");
+    if (s->command->run.isa || !isa || !*isa)
+        return 0;
+    int code = check_isa("QG_ISA", isa);
+    s->command->run.isa = isa;
+    return code;
+}
+
+static int find_shard(const state *s) {
+    qg_command *c = s->command;
+    if (c->show || c->run.merge_only || s->given[SHARD])
+        return 0;
+    qg_status status = qg_launcher_shard(&c->shard);
+    return status ? fail("", status) : 0;
+}
+
+static int check(state *s) {
+    qg_command *c = s->command;
+    int code = check_pairs(s);
+    if (!code)
+        code = check_show(s);
+    if (!code && !c->show && !c->plans) {
+        qg_message_error("--formats is required, e.g. --formats e4m3,mxfp8 (--help lists all "
+                         "options)");
+        return 2;
+    }
+    if (!code && !*c->run.out) {
+        qg_message_error("--out: the file's name is empty");
+        return 2;
+    }
+    if (!code)
+        code = give_where(s);
+    if (!code)
+        code = check_environment(s);
+    return code ? code : find_shard(s);
+}
+
+// ---------------------------------------------------------------------------------------- reading
+
+static const char *option_word(size_t i) {
+    const struct poptOption *const tables[] = {plan_options, run_options, show_options,
+                                               common_options};
+    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
+        for (const struct poptOption *o = tables[t]; o->longName; o++)
+            if (i-- == 0)
+                return o->longName;
+    return NULL;
+}
+
+static int bad_option(state *s, int error) {
+    const char *option = poptBadOption(s->context, 0);
+    char name[64];
+    if (error == POPT_ERROR_BADOPT && strncmp(option, "--", 2) == 0) {
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(option + 2, "="), option + 2);
+        const char *nearest = qg_nearest(name, option_word);
+        qg_message_error("unknown option '--%s'%s%s; --help lists all", name,
+                         nearest ? "; the nearest is --" : "", nearest ? nearest : "");
+    } else if (error == POPT_ERROR_BADOPT) {
+        qg_message_error("unknown option '%.40s'; --help lists all", option);
+    } else if (error == POPT_ERROR_NOARG) {
+        qg_message_error("%.40s needs a value", option);
+    } else {
+        qg_message_error("%.60s: %s", option, poptStrerror(error));
+    }
+    return 2;
+}
+
+static int read_options(state *s) {
+    int code;
+    while ((code = poptGetNextOpt(s->context)) > 0) {
+        char *value = poptGetOptArg(s->context);
+        if (s->value_count == MOST_VALUES) {
+            free(value);
+            qg_message_error("more than %d options", MOST_VALUES);
+            return 2;
+        }
+        s->values[s->value_count++] = value;
+        int result = take(s, code, value);
+        if (result)
+            return result;
+    }
+    if (code < -1)
+        return bad_option(s, code);
+    const char *rest = poptPeekArg(s->context);
+    if (rest) {
+        qg_message_error("unexpected argument '%.60s'; --help lists all options", rest);
+        return 2;
+    }
+    return 0;
+}
+
+static void join_words(int argc, const char **argv, state *s) {
+    for (int i = 0; i < argc; i++)
+        if (!qg_shell_append(s->command_line, sizeof s->command_line, argv[i])) {
+            memcpy(s->command_line + sizeof s->command_line - 4, "...", 4);
+            break;
+        }
+    if (argc < 1 || !qg_shell_append(s->program, sizeof s->program, argv[0]))
+        snprintf(s->program, sizeof s->program, "run_sweep");
+}
+
+int qg_command_read(int argc, const char **argv, qg_command *command) {
+    *command = (qg_command){
+        .shard = {1,     1, NULL},
+          .run = {.out = "results.h5"}
+    };
+    state *s = calloc(1, sizeof *s);
+    qg_status status =
+        s ? qg_plan_request_create(&command->request) : qg_fail(QG_ERROR_MEMORY, "out of memory");
+    command->owned = s;
+    if (status)
+        return fail("", status);
+    complete_help();
+    join_words(argc, argv, s);
+    s->command = command;
+    s->context = poptGetContext("run_sweep", argc, argv, options, 0);
+    poptSetOtherOptionHelp(s->context, "--formats L [OPTION...]");
+    int code = read_options(s);
+    if (!code && !command->version)
+        code = check(s);
+    command->program = s->program;
+    command->run.command_line = s->command_line;
+    command->run.shard = command->shard.shard;
+    command->run.shards = command->shard.shards;
+    command->show_options.where = command->where;
+    command->show_options.where_count = command->where_count;
+    return code;
+}
+
+void qg_command_free(qg_command *command) {
+    state *s = command->owned;
+    qg_plan_request_free(command->request);
+    if (!s)
+        return;
+    for (int i = 0; i < s->value_count; i++)
+        free(s->values[i]);
+    free(s->stuffed);
+    poptFreeContext(s->context);
+    free(s);
+}

@@ -1,0 +1,32 @@
+// The command line of run_sweep, read and checked.
+#ifndef SWEEP_OPTIONS_H
+#define SWEEP_OPTIONS_H
+
+#include <launcher.h>
+#include <qg_plan_build.h>
+#include <qg_sweep.h>
+#include <show.h>
+
+enum { QG_MOST_WHERE = 64 };
+
+typedef struct qg_command {
+    qg_plan_request *request;
+    bool plans; // --formats or --plan was given
+    bool list;
+    bool show;
+    qg_show_options show_options;
+    const char *where[QG_MOST_WHERE];
+    int where_count;
+    qg_sweep_options run;
+    qg_shard shard; // from --shard or the launcher
+    bool version;
+    const char *program; // as typed, ready for a shell
+    void *owned;         // memory behind the texts
+} qg_command;
+
+// Reads the arguments. Prints what is wrong and returns the exit code, 0 if all is well. --help and
+// --usage print and end the process.
+int qg_command_read(int argc, const char **argv, qg_command *command);
+void qg_command_free(qg_command *command);
+
+#endif

@@ -1,0 +1,176 @@
+"""What the tests of interrupted sweeps share: starting run_sweep, reading its files, checking that
+nothing is lost. Not a test itself."""
+
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import h5py
+
+RUN_SWEEP = pathlib.Path(os.environ["QG_BIN_DIR"]) / "run_sweep"
+LAUNCHER_WORDS = ("OMPI_", "PMI_", "PMIX_", "SLURM_")
+# A second or two of small cases; all of them RAN.
+PLAN = ["--formats", "e4m3,mxfp8,nvfp4", "--ops", "error", "--data", "normal", "--m", "1,17",
+        "--k", "120,1024", "--seeds", "1:16:1", "--threads", "1"]
+
+
+def check(condition, *words):
+    if not condition:
+        print("FAILED:", *words)
+        sys.exit(1)
+
+
+def environment(**extra):
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHER_WORDS)}
+    return {**kept, **extra}
+
+
+class Folder:
+    """A scratch folder with one result file."""
+
+    def __init__(self, plan=PLAN):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="sweep_test."))
+        self.plan = plan
+        self.file = self.path / "results.h5"
+        self.parts = self.path / "results.h5.parts"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def command(self, *more):
+        return [str(RUN_SWEEP), *self.plan, "--out", str(self.file), *more]
+
+    def start(self, *more, **extra):
+        return subprocess.Popen(self.command(*more), stdout=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE, text=True, env=environment(**extra))
+
+    def run(self, *more, **extra):
+        return subprocess.run(self.command(*more), capture_output=True, text=True,
+                              env=environment(**extra), timeout=300)
+
+    def clear(self):
+        self.file.unlink(missing_ok=True)
+        shutil.rmtree(self.parts, ignore_errors=True)
+
+    def digest(self):
+        """Of the whole FILE."""
+        with h5py.File(self.file) as file:
+            check(file.attrs["complete"] == 1, self.file, "is not complete")
+            return file.attrs["content_digest"]
+
+    def texts(self, column):
+        """A column of /cases in the whole FILE."""
+        with h5py.File(self.file) as file:
+            return [text.decode() for text in file["cases/" + column][:]]
+
+    def part_cases(self):
+        """The ids of the cases in the parts: every part must be whole."""
+        cases = set()
+        for path in self.parts.glob("*.h5"):
+            try:
+                with h5py.File(path) as file:
+                    cases.update(int(i) for i in file["cases/case_id"][:])
+            except FileNotFoundError:
+                pass  # merged and removed in between
+        return cases
+
+    def leftovers(self):
+        return sorted(p.name for p in self.path.iterdir() if p != self.file)
+
+
+def reference(plan=PLAN):
+    """Content digest and seconds of the sweep without interruption."""
+    with Folder(plan) as folder:
+        start = time.monotonic()
+        done = folder.run("-q")
+        seconds = time.monotonic() - start
+        check(done.returncode == 0, "the sweep failed:", done.stderr)
+        check(folder.leftovers() == [], "left behind:", folder.leftovers())
+        return folder.digest(), seconds
+
+
+def worker_of(pid):
+    """The worker of a sweep, 0 if it has none."""
+    try:
+        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return 0
+    return int(children[0]) if children else 0
+
+
+def is_alive(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_until(condition, what, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        check(time.monotonic() < end, "waited in vain until", what)
+        time.sleep(0.005)
+
+
+def kill_often(kills, chance):
+    """Kills a sweep at random moments, `kills` times, and lets it resume until it is done, as often
+    as that takes. SIGUSR1 makes it write parts all the time, so that kills hit the writing, too."""
+    digest, seconds = reference()
+    print(f"an uninterrupted sweep takes {seconds:.2f} s")
+    counts = {"killed": 0, "finished": 0, "with parts": 0, "in the merge": 0}
+    with Folder() as folder:
+        known = set()
+        while counts["killed"] < kills:
+            sweep = folder.start("-q")
+            end = time.monotonic() + chance.uniform(0, 0.8 * seconds)
+            while sweep.poll() is None and time.monotonic() < end:
+                time.sleep(min(chance.uniform(0, 0.1), max(0, end - time.monotonic())))
+                if worker_of(sweep.pid):  # its handlers are in place
+                    sweep.send_signal(signal.SIGUSR1)
+            worker = worker_of(sweep.pid)
+            merging = (folder.path / "results.h5.tmp").exists()
+            sweep.kill()
+            _, messages = sweep.communicate()
+            code = sweep.returncode
+            if code == 0:
+                counts["finished"] += 1
+                check(folder.digest() == digest, "content differs after resuming")
+                check(folder.leftovers() == [], "left behind:", folder.leftovers())
+                folder.clear()
+                known = set()
+                continue
+            check(code == -signal.SIGKILL, "the sweep failed with", code, messages)
+            counts["killed"] += 1
+            counts["in the merge"] += merging
+            if folder.file.exists():
+                check(folder.digest() == digest, "FILE is there, but not whole")
+            else:
+                cases = folder.part_cases()
+                check(known <= cases, "written cases are lost")
+                known = cases
+                counts["with parts"] += bool(cases)
+            if worker and chance.random() < 0.3:
+                wait_until(lambda: not is_alive(worker), "the worker ended with its parent")
+        done = folder.run("-q")
+        check(done.returncode == 0, "the last run failed:", done.stderr)
+        check(folder.digest() == digest, "content differs after resuming")
+        check(folder.leftovers() == [], "left behind:", folder.leftovers())
+    print(counts)
+    check(counts["with parts"] > kills // 4, "hardly any kill met written parts")
+    check(counts["finished"] > 0, "no sweep came to its end")
+
+
+def seeded(text):
+    """Random moments that can be repeated: SWEEP_TEST_SEED."""
+    seed = os.environ.get("SWEEP_TEST_SEED", str(random.randrange(10**9)))
+    print("SWEEP_TEST_SEED =", seed)
+    return random.Random(text + seed)

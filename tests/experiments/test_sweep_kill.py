@@ -1,0 +1,5 @@
+"""A sweep killed at 25 random moments resumes and ends with the content of one never killed."""
+
+import sweep_tools
+
+sweep_tools.kill_often(25, sweep_tools.seeded("kill"))
