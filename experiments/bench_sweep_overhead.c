@@ -67,10 +67,15 @@ static void keep_least(duration *best, duration start) {
 static void make_plan(bench *b) {
     char seeds[32];
     snprintf(seeds, sizeof seeds, "1:%" PRId64 ":1", b->count);
-    const char *const options[][2] = {{"formats", "e4m3"}, {"layouts", "per_tensor"},
-                                      {"ops", "error"},    {"data", "uniform"},
-                                      {"m", "1"},          {"k", "8"},
-                                      {"seeds", seeds}};
+    const char *const options[][2] = {
+        {"formats", "e4m3"      },
+        {"layouts", "per_tensor"},
+        {"ops",     "error"     },
+        {"data",    "uniform"   },
+        {"m",       "1"         },
+        {"k",       "8"         },
+        {"seeds",   seeds       }
+    };
     qg_plan_request *request;
     check(qg_plan_request_create(&request), "plan");
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
@@ -168,47 +173,44 @@ static void time_sweep(bench *b) {
     unlink(path);
 }
 
+static void print_row(const bench *b, bool tsv, const char *name, duration time,
+                      const char *meaning) {
+    double wall = time.wall * 1e6 / (double)b->count, cpu = time.cpu * 1e6 / (double)b->count;
+    if (tsv)
+        printf("%s\t%" PRId64 "\t%.3f\t%.3f\n", name, b->count, wall, cpu);
+    else
+        printf("%-9s %8.2f %8.2f  %s\n", name, wall, cpu, meaning);
+}
+
 static void print(const bench *b, bool tsv) {
-    double us = 1e6 / (double)b->count;
     const stages *t = &b->best;
-    const struct {
-        const char *name, *meaning;
-        duration time;
-    } rows[] = {
-        {"direct", "the cases in a plain loop", t->direct},
-        {"ring", "the same in the worker process, results taken from the ring", t->ring},
-        {"rows", "filling the table", t->rows},
-        {"part", "writing one part", t->part},
-        {"merge", "merging, writing compressed, reading back", t->merge},
-        {"sweep", "everything, as run_sweep does it", t->sweep},
-        {"overhead",
-         "sweep - direct",
-         {t->sweep.wall - t->direct.wall, t->sweep.cpu - t->direct.cpu}},
-    };
     if (tsv)
         printf("stage\tcases\twall_us_per_case\tcpu_us_per_case\n");
     else
         printf("%" PRId64 " cases of 8 elements, microseconds per case:\n"
-               "stage         wall      cpu\n", b->count);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        double wall = rows[i].time.wall * us, cpu = rows[i].time.cpu * us;
-        if (tsv)
-            printf("%s\t%" PRId64 "\t%.3f\t%.3f\n", rows[i].name, b->count, wall, cpu);
-        else
-            printf("%-9s %8.2f %8.2f  %s\n", rows[i].name, wall, cpu, rows[i].meaning);
-    }
+               "stage         wall      cpu\n",
+               b->count);
+    print_row(b, tsv, "direct", t->direct, "the cases in a plain loop");
+    print_row(b, tsv, "ring", t->ring, "the same in a worker, results taken from the ring");
+    print_row(b, tsv, "rows", t->rows, "filling the table");
+    print_row(b, tsv, "part", t->part, "writing one part");
+    print_row(b, tsv, "merge", t->merge, "merging, writing compressed, reading back");
+    print_row(b, tsv, "sweep", t->sweep, "everything, as run_sweep does it");
+    duration overhead = {t->sweep.wall - t->direct.wall, t->sweep.cpu - t->direct.cpu};
+    print_row(b, tsv, "overhead", overhead, "sweep - direct");
 }
 
 int main(int argc, const char **argv) {
     int cases = 50000, repetitions = 3, tsv = 0, strict = 0;
+    const unsigned count = POPT_ARG_INT | POPT_ARGFLAG_SHOW_DEFAULT;
+    // clang-format off
     const struct poptOption options[] = {
-        {"cases", 'c', POPT_ARG_INT | POPT_ARGFLAG_SHOW_DEFAULT, &cases, 0, "cases of the sweep",
-         "N"},
-        {"repetitions", 'r', POPT_ARG_INT | POPT_ARGFLAG_SHOW_DEFAULT, &repetitions, 0,
-         "the best of so many counts", "N"},
+        {"cases", 'c', count, &cases, 0, "cases of the sweep", "N"},
+        {"repetitions", 'r', count, &repetitions, 0, "the best of so many counts", "N"},
         {"tsv", 0, POPT_ARG_NONE, &tsv, 0, "print a table for programs", NULL},
         {"strict", 0, POPT_ARG_NONE, &strict, 0, "exit 1 if the overhead is above 5 us", NULL},
         POPT_AUTOHELP POPT_TABLEEND};
+    // clang-format on
     poptContext context = poptGetContext("bench_sweep_overhead", argc, argv, options, 0);
     int rest = poptGetNextOpt(context);
     if (rest < -1 || poptPeekArg(context) || cases < 1 || repetitions < 1) {

@@ -22,7 +22,7 @@
 enum { ATTEMPTS = 1000 };
 
 struct qg_locks {
-    char folder[PATH_MAX]; // FILE.parts
+    char folder[PATH_MAX];  // FILE.parts
     int merge_fd, shard_fd; // -1: not held
     char shard_name[64];    // of the lock file, "" without one
     bool finishing;         // merge.lock is held alone
@@ -65,8 +65,8 @@ static void path_in(const qg_locks *locks, const char *name, char path[PATH_MAX]
     snprintf(path, PATH_MAX, "%.*s/%.*s", PATH_MAX - NAME_MAX - 2, locks->folder, NAME_MAX, name);
 }
 
-// F_RDLCK shares, F_WRLCK excludes. Succeeds at once or fails with EAGAIN. These locks belong to the
-// process: a worker just forked does not hold them on when its parent is killed. (Closing any
+// F_RDLCK shares, F_WRLCK excludes. Succeeds at once or fails with EAGAIN. These locks belong to
+// the process: a worker just forked does not hold them on when its parent is killed. (Closing any
 // descriptor of the file releases them: each lock file is opened once.)
 static int lock_now(int fd, short kind) {
     struct flock whole = {.l_type = kind, .l_whence = SEEK_SET};
@@ -116,10 +116,9 @@ static qg_status lock_folder(qg_locks *locks, short kind, bool make, bool patien
             return refuse("open", path);
         locks->merge_fd = fd;
         if ((patient ? lock_patiently : lock_now)(fd, kind) != 0)
-            return errno == EAGAIN
-                       ? qg_fail(QG_ERROR_ENVIRONMENT, "%s is being started or merged",
-                                 locks->folder)
-                       : refuse("lock", path);
+            return errno == EAGAIN ? qg_fail(QG_ERROR_ENVIRONMENT, "%s is being started or merged",
+                                             locks->folder)
+                                   : refuse("lock", path);
         if (is_still_there(fd, path))
             return QG_OK;
         close_lock(&locks->merge_fd);
@@ -159,7 +158,7 @@ static qg_status lock_shard(qg_locks *locks, int shard, int shards) {
         return refuse("open", path);
     if (lock_now(locks->shard_fd, F_WRLCK) != 0)
         return errno == EAGAIN ? refuse_held(locks->shard_fd, shard, shards, locks->folder)
-                                    : refuse("lock", path);
+                               : refuse("lock", path);
     sign(locks->shard_fd);
     return QG_OK;
 }

@@ -47,13 +47,13 @@ static qg_status quantize(const qg_case *c, qg_workspace *workspace, const qg_in
 static qg_status dequantize(const qg_case *c, qg_workspace *workspace, int threads,
                             quantized *out) {
     void *q;
-    qg_status status = qg_workspace_room(workspace, QG_BUFFER_OUTPUT, c->m * c->k, sizeof(float),
-                                         &q);
+    qg_status status =
+        qg_workspace_room(workspace, QG_BUFFER_OUTPUT, c->m * c->k, sizeof(float), &q);
     if (status != QG_OK)
         return status;
     out->q = q;
-    return qg_emulator_dequantize(c->recipe, c->m, c->k, out->codes, out->scales,
-                                  out->tensor_scale, threads, out->q);
+    return qg_emulator_dequantize(c->recipe, c->m, c->k, out->codes, out->scales, out->tensor_scale,
+                                  threads, out->q);
 }
 
 static uint64_t digest_of(qg_workspace *workspace, const quantized *out) {

@@ -3,7 +3,6 @@
 // A table once written or read stays in memory: merging needs no second reading of own parts.
 #include <qg_parts.h>
 
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,10 +29,10 @@ struct qg_parts {
     int64_t count, capacity;
     qg_table *described; // no rows: plan, run and command line, as every pending table has them
     qg_table *pending;   // NULL: none yet
-    int64_t number;    // of the next part
-    uint8_t *state;    // (cases) of ROW_*
-    bool has_file;     // FILE is among the parts
-    bool has_news;     // FILE lacks something that is known
+    int64_t number;      // of the next part
+    uint8_t *state;      // (cases) of ROW_*
+    bool has_file;       // FILE is among the parts
+    bool has_news;       // FILE lacks something that is known
 };
 
 enum { ROW_NONE, ROW_TO_RETRY, ROW_FINAL };
@@ -183,8 +182,7 @@ static qg_status adopt(qg_parts *parts, qg_table *table) {
 static void note_rows(qg_parts *parts, const qg_table *table) {
     for (int64_t row = 0; row < qg_table_rows(table); row++) {
         uint8_t *state = &parts->state[qg_table_order(table, row)];
-        qg_case_status status =
-            qg_case_status_find(qg_table_text(table, row, QG_COLUMN_STATUS));
+        qg_case_status status = qg_case_status_find(qg_table_text(table, row, QG_COLUMN_STATUS));
         bool retry = status == QG_CASE_CRASHED || status == QG_CASE_TIMEOUT ||
                      status == QG_CASE_UNAVAILABLE || status == QG_CASE_STATUS_COUNT;
         uint8_t found = retry ? ROW_TO_RETRY : ROW_FINAL;

@@ -1,4 +1,4 @@
-// Finished results on their way to the result file: buffered, written as parts, found again, merged.
+// Finished results on their way to the result file: buffered, written as parts, found, merged.
 //
 // Parts are `FILE.parts/<shard>-of-<shards>-<number>.h5`, each written whole; numbers grow over the
 // folder, so of two rows of one case that with the higher number is newer. The caller holds the

@@ -6,8 +6,8 @@
 
 // What there is to show. Pointers are the caller's.
 typedef struct qg_progress_state {
-    int64_t total, done; // cases of the shard; done includes those found finished
-    int64_t measured;    // run now: they make the rate
+    int64_t total, done;         // cases of the shard; done includes those found finished
+    int64_t measured;            // run now: they make the rate
     double cost_left, cost_done; // in element operations, of this run: they make the time left
     double seconds;              // of this run
     const int64_t *status;       // [QG_CASE_STATUS_COUNT]

@@ -25,10 +25,10 @@ typedef struct qg_worker_options {
 qg_status qg_worker_create(const qg_worker_options *options, qg_worker **out);
 
 typedef enum qg_worker_event {
-    QG_WORKER_RESULT, // *result is the next case's, in order of `cases`
+    QG_WORKER_RESULT,  // *result is the next case's, in order of `cases`
     QG_WORKER_WAITING, // none yet, or a signal arrived
-    QG_WORKER_DONE,   // all cases have had their result, or the worker was stopped
-    QG_WORKER_BROKEN  // no worker can be started: qg_detail()
+    QG_WORKER_DONE,    // all cases have had their result, or the worker was stopped
+    QG_WORKER_BROKEN   // no worker can be started: qg_detail()
 } qg_worker_event;
 
 // The next result, valid until the next call; waits for it at most `seconds`.

@@ -1,5 +1,5 @@
-// Signals of a sweep. See qg_signals.h. The handlers only note: a second Ctrl-C changes nothing, for
-// `timeout` and batch systems send their signal twice.
+// Signals of a sweep. See qg_signals.h. The handlers only note: a second Ctrl-C changes nothing,
+// for `timeout` and batch systems send their signal twice.
 #include <qg_signals.h>
 
 #include <signal.h>
@@ -19,11 +19,13 @@ static void note_nothing(int number) { (void)number; }
 static const struct {
     int number;
     void (*handler)(int);
-} CAUGHT[] = {{SIGINT, note_stop},
-              {SIGTERM, note_stop},
-              {SIGHUP, note_stop},
-              {SIGUSR1, note_write},
-              {SIGCHLD, note_nothing}};
+} CAUGHT[] = {
+    {SIGINT,  note_stop   },
+    {SIGTERM, note_stop   },
+    {SIGHUP,  note_stop   },
+    {SIGUSR1, note_write  },
+    {SIGCHLD, note_nothing}
+};
 enum { CAUGHT_COUNT = sizeof CAUGHT / sizeof CAUGHT[0] };
 
 static struct sigaction before[CAUGHT_COUNT];

@@ -26,8 +26,8 @@ typedef struct sweep {
     const qg_sweep_options *options;
     qg_sweep_outcome *outcome;
     char build[QG_BUILD_IDENTITY_SIZE];
-    uint64_t *ids;         // of all cases, in plan order
-    const qg_case **todo;  // cases that the worker runs
+    uint64_t *ids;        // of all cases, in plan order
+    const qg_case **todo; // cases that the worker runs
     int64_t todo_count;
     qg_locks *locks;
     qg_parts *parts;
@@ -74,8 +74,8 @@ __attribute__((format(printf, 2, 3))) static void note(sweep *s, const char *for
 
 static qg_status describe_run(void *context, qg_table *table) {
     sweep *s = context;
-    qg_status status = qg_provenance_begin(table, "scalar", s->options->isa, s->options->threads,
-                                           &s->run);
+    qg_status status =
+        qg_provenance_begin(table, "scalar", s->options->isa, s->options->threads, &s->run);
     if (status == QG_OK && s->options->command_line)
         status = qg_table_add_argv(table, s->options->command_line);
     return status;
@@ -370,7 +370,8 @@ static void list_missing_shards(const sweep *s, char *text, size_t size) {
     text[0] = 0;
     if (shards < 2)
         return;
-    bool *lacks = calloc((size_t)shards, 1), *present = calloc((size_t)qg_plan_count(s->plan) + 1, 1);
+    bool *lacks = calloc((size_t)shards, 1);
+    bool *present = calloc((size_t)qg_plan_count(s->plan) + 1, 1);
     for (int64_t row = 0; present && row < qg_table_rows(s->outcome->table); row++)
         present[qg_table_order(s->outcome->table, row)] = true;
     for (int64_t i = 0; lacks && present && i < qg_plan_count(s->plan); i++)
@@ -402,22 +403,23 @@ static void say_what_is_missing(sweep *s, int64_t missing) {
 // Collects everything and merges, if this is the last shard and nothing is missing.
 static void finish(sweep *s) {
     bool alone = !s->locks || (!s->broken && qg_locks_finish(s->locks));
-    if (!s->broken && (s->stopped || !alone))
-        write_part(s); // else they may be merged from memory
+    if (!s->broken && !alone)
+        write_part(s);
     int64_t missing;
     qg_status status = qg_parts_collect(s->parts, alone, &s->outcome->table, &missing);
     if (status != QG_OK) {
         report(s, status);
+        qg_parts_write(s->parts); // what was measured is good all the same
         return;
     }
     if (missing > 0 && alone && !s->broken)
-        write_part(s);
+        write_part(s); // when nothing is missing, they are merged from memory
     if (missing == 0 && alone && !s->broken)
         publish(s);
-    else if (!alone && !s->broken)
+    else if (!alone && !s->broken && !s->stopped)
         note(s, "shard %d/%d is finished; the last one to finish merges", s->options->shard,
              s->options->shards);
-    else if (!s->broken)
+    else if (alone && !s->broken)
         say_what_is_missing(s, missing);
     status = take_stock(s);
     if (status != QG_OK)

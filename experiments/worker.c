@@ -2,8 +2,8 @@
 //
 // Results are numbered from 0; `published` counts those written, `consumed` those taken. One case
 // gives one result, so the case under way in a dead worker is cases[published]. Wake-ups cost more
-// than cases: the parent sleeps on a futex, at most POLL seconds, and is woken only when the ring is
-// half full or the last case is done. Knows nothing of files, locks or terminals.
+// than cases: the parent sleeps on a futex, at most POLL seconds, and is woken only when the ring
+// is half full or the last case is done. Knows nothing of files, locks or terminals.
 #include <qg_worker.h>
 
 #include <qg_clock.h>
@@ -27,9 +27,9 @@
 #include <unistd.h>
 
 enum { SLOTS = 512, BARREN_LIMIT = 3 };
-static const double POLL = 0.02;         // seconds between looks at the worker
-static const double LONG_PAUSE = 1.0;    // a wait this long means that the parent was stopped
-static const int64_t SMALL = 256 << 20;  // cases below this many bytes are not held against memory
+static const double POLL = 0.02;        // seconds between looks at the worker
+static const double LONG_PAUSE = 1.0;   // a wait this long means that the parent was stopped
+static const int64_t SMALL = 256 << 20; // cases below this many bytes are not held against memory
 
 typedef _Atomic uint32_t counter; // 32 bits: a futex word
 
@@ -46,7 +46,7 @@ typedef struct ring {
 struct qg_worker {
     qg_worker_options options;
     ring *ring;
-    pid_t pid; // 0: none
+    pid_t pid;  // 0: none
     bool ended; // by itself, with `end_status`: to be judged when all its results are taken
     int end_status;
     bool stopped;
@@ -115,9 +115,9 @@ static void wait_for_slot(ring *r, uint32_t index) {
 
 static void publish(ring *r, uint32_t index, uint32_t count) {
     atomic_store(&r->published, index + 1);
-    bool worth_it = index + 1 == count ||
-                    index + 1 - atomic_load_explicit(&r->consumed, memory_order_relaxed) >=
-                        SLOTS / 2;
+    bool worth_it =
+        index + 1 == count ||
+        index + 1 - atomic_load_explicit(&r->consumed, memory_order_relaxed) >= SLOTS / 2;
     if (worth_it && atomic_exchange(&r->parent_sleeps, false))
         futex_wake(&r->published);
 }
@@ -177,8 +177,8 @@ qg_status qg_worker_create(const qg_worker_options *options, qg_worker **out) {
         return status;
     qg_worker *worker = bytes;
     worker->options = *options;
-    void *shared = mmap(NULL, sizeof(ring), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-                        0);
+    void *shared =
+        mmap(NULL, sizeof(ring), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {
         qg_release(worker);
         return qg_fail(QG_ERROR_MEMORY, "no shared memory for the worker: %s", strerror(errno));

@@ -86,8 +86,8 @@ qg_status qg_workspace_room(qg_workspace *workspace, qg_buffer buffer, int64_t c
     *out = NULL;
     int64_t bytes;
     if (!qg_size_multiply(count, size, &bytes))
-        return qg_fail(QG_ERROR_OVERFLOW, "%lld elements of %lld bytes overflow",
-                       (long long)count, (long long)size);
+        return qg_fail(QG_ERROR_OVERFLOW, "%lld elements of %lld bytes overflow", (long long)count,
+                       (long long)size);
     room *r = &workspace->rooms[buffer];
     if (!r->bytes || r->size < bytes) {
         qg_release(r->bytes); // first: the old and the new one may not fit together

@@ -2,8 +2,9 @@
 //
 // Files are foreign: only hard links to datasets inside the file are followed, types, ranks and
 // lengths are checked, and nothing is allocated that the file could not hold even compressed. HDF5
-// itself (1.10.8) loops for ever on some damaged files, and worse: a child process reads first, and
-// what kills it is not read here.
+// itself (1.10.8) loops for ever or overruns its buffers on some damaged files, mostly where it reads
+// variable-length texts. So a child process reads first, and what kills it is not read here; and
+// it tells the variable-length texts, so that they are not read here at all.
 #include <dump_internal.h>
 #include <results_hdf5_internal.h>
 #include <table_internal.h>
@@ -31,6 +32,8 @@ typedef struct reader {
     hid_t file;
     qg_table *table;
     bool merged;
+    bool told; // the texts of attributes are known from the child: digests here, runs in the table
+    bool complete;
     char plan_digest[DIGEST_SIZE], content_digest[DIGEST_SIZE];
 } reader;
 
@@ -177,7 +180,7 @@ static qg_status read_digest(const reader *r, const char *name, char out[DIGEST_
     return is_digest ? QG_OK : bad(r, name, "this attribute is missing or no digest");
 }
 
-static qg_status read_root(reader *r, bool *complete) {
+static qg_status read_root(reader *r) {
     char *conventions = read_text_attribute(r, r->file, "Conventions");
     bool ours = conventions && strncmp(conventions, "quantgauge-", 11) == 0;
     free(conventions);
@@ -192,7 +195,7 @@ static qg_status read_root(reader *r, bool *complete) {
                    schema, QG_RESULTS_SCHEMA);
     if (!read_integer_attribute(r->file, "complete", &flag))
         return bad(r, "complete", "this attribute is missing or no integer");
-    *complete = flag != 0;
+    r->complete = flag != 0;
     qg_status status = read_digest(r, "plan_digest", r->plan_digest);
     return status == QG_OK ? read_digest(r, "content_digest", r->content_digest) : status;
 }
@@ -831,8 +834,8 @@ static qg_status read_dumps(reader *r) {
 
 // ---------------------------------------------------------------------------------------- file
 
-static qg_status read_contents(reader *r, bool *complete) {
-    qg_status status = read_root(r, complete);
+static qg_status read_contents(reader *r) {
+    qg_status status = r->told ? QG_OK : read_root(r);
     if (status == QG_OK)
         status = read_rows(r);
     for (int i = 0; i < QG_COLUMN_COUNT && status == QG_OK; i++)
@@ -842,7 +845,7 @@ static qg_status read_contents(reader *r, bool *complete) {
         status = read_histograms(r);
     if (status == QG_OK)
         status = read_plan(r);
-    if (status == QG_OK)
+    if (status == QG_OK && !r->told)
         status = read_runs(r);
     if (status == QG_OK)
         status = check_runs(r);
@@ -883,7 +886,7 @@ static qg_status find_size(const char *path, int64_t *size) {
     return QG_OK;
 }
 
-static qg_status read_file(reader *r, bool *complete) {
+static qg_status read_open(reader *r) {
     hid_t access = qg_hdf5_file_access();
     r->file = H5Fopen(r->path, H5F_ACC_RDONLY, access);
     char reason[QG_HDF5_REASON_SIZE] = "";
@@ -892,75 +895,162 @@ static qg_status read_file(reader *r, bool *complete) {
     H5Pclose(access);
     if (r->file < 0)
         return qg_fail(QG_ERROR_DATA, "%s: not an HDF5 file, or damaged: %s", r->path, reason);
-    qg_status status = read_contents(r, complete);
+    qg_status status = read_contents(r);
     H5Fclose(r->file);
     return status;
 }
 
-qg_status qg_results_read_here(const char *path, qg_table **out, bool *complete, bool *verified) {
-    reader r = {.path = path};
-    bool is_complete = false;
-    *out = NULL;
-    qg_status status = find_size(path, &r.file_size);
-    if (status == QG_OK)
-        status = qg_table_create(&r.table);
+static qg_status read_file(reader *r) {
+    qg_status status = find_size(r->path, &r->file_size);
+    if (status == QG_OK && !r->table)
+        status = qg_table_create(&r->table);
     if (status == QG_OK) {
         qg_hdf5_silence saved = qg_hdf5_silence_begin();
-        status = read_file(&r, &is_complete);
+        status = read_open(r);
         qg_hdf5_silence_restore(saved);
     }
+    return status;
+}
+
+// Hands over what was read, or frees it.
+static qg_status finish(reader *r, qg_status status, qg_table **out, bool *complete,
+                        bool *verified) {
     if (status == QG_OK && verified)
-        status = verify(&r, verified);
+        status = verify(r, verified);
     if (status != QG_OK) {
-        qg_table_free(r.table);
+        qg_table_free(r->table);
         return status;
     }
     if (complete)
-        *complete = is_complete;
-    *out = r.table;
+        *complete = r->complete;
+    *out = r->table;
     return QG_OK;
 }
 
-// ----------------------------------------------------------------------------------- rehearsal
+qg_status qg_results_read_here(const char *path, qg_table **out, bool *complete, bool *verified) {
+    reader r = {.path = path};
+    *out = NULL;
+    return finish(&r, read_file(&r), out, complete, verified);
+}
+
+// ----------------------------------------------------------------------------------- the child
 
 typedef struct answer {
     int status;
+    bool complete;
+    char plan_digest[DIGEST_SIZE], content_digest[DIGEST_SIZE];
     char detail[512];
+    int64_t runs_size; // of what follows: of each run its keys and values and an empty text,
+                       // all terminated by zeros
 } answer;
 
-static void rehearse_in_child(void *path, int to) {
-    qg_table *table;
-    answer a = {0};
-    a.status = (int)qg_results_read_here(path, &table, NULL, NULL);
-    snprintf(a.detail, sizeof a.detail, "%s", qg_detail());
-    tensor_send(to, &a, sizeof a);
+enum { LARGEST_RUNS = 1 << 26 };
+
+static bool send_text(int to, const char *text) { return tensor_send(to, text, strlen(text) + 1); }
+
+static int64_t size_of_runs(const qg_table *table) {
+    int64_t size = 0;
+    for (int64_t r = 0; r < table->run_count; r++) {
+        const qg_run *run = &table->runs[r];
+        for (int64_t i = 0; i < run->count; i++)
+            size += (int64_t)(strlen(run->keys[i]) + strlen(run->values[i]) + 2);
+        size++;
+    }
+    return size;
 }
 
-static qg_status rehearse(const char *path) {
-    int64_t size;
-    qg_status status = find_size(path, &size);
-    if (status != QG_OK)
-        return status;
-    tensor_child child;
+static void send_runs(int to, const qg_table *table) {
+    for (int64_t r = 0; r < table->run_count; r++) {
+        const qg_run *run = &table->runs[r];
+        for (int64_t i = 0; i < run->count; i++)
+            if (!send_text(to, run->keys[i]) || !send_text(to, run->values[i]))
+                return;
+        send_text(to, "");
+    }
+}
+
+static void read_in_child(void *context, int to) {
+    reader r = {.path = context};
+    answer a = {0};
+    a.status = (int)read_file(&r);
+    a.complete = r.complete;
+    memcpy(a.plan_digest, r.plan_digest, DIGEST_SIZE);
+    memcpy(a.content_digest, r.content_digest, DIGEST_SIZE);
+    snprintf(a.detail, sizeof a.detail, "%s", qg_detail());
+    a.runs_size = a.status == QG_OK ? size_of_runs(r.table) : 0;
+    if (tensor_send(to, &a, sizeof a) && a.status == QG_OK)
+        send_runs(to, r.table);
+}
+
+// The text at *at, and *at behind it; NULL past the end. The last byte is a zero.
+static const char *next_text(const char *texts, int64_t size, int64_t *at) {
+    if (*at >= size)
+        return NULL;
+    const char *text = texts + *at;
+    *at += (int64_t)strlen(text) + 1;
+    return text;
+}
+
+static qg_status unpack_runs(reader *r, const char *texts, int64_t size) {
+    qg_status status = QG_OK;
+    for (int64_t at = 0; at < size && status == QG_OK;) {
+        int64_t run;
+        const char *key, *value = "";
+        status = qg_table_add_run(r->table, &run);
+        while (status == QG_OK && value && (key = next_text(texts, size, &at)) && *key) {
+            value = next_text(texts, size, &at);
+            if (value)
+                status = qg_table_set_run(r->table, run, key, value);
+        }
+    }
+    return status == QG_ERROR_ARGUMENT ? bad(r, "runs", "damaged") : status;
+}
+
+// The child's memory may have been damaged before it answered: its words are checked again.
+static qg_status take_answer(reader *r, const tensor_child *child) {
     answer a;
-    unsigned cpu_seconds = 5 + (unsigned)(size >> 19); // many times what whole files take
-    char *context = strdup(path);
-    if (!context)
-        return qg_fail(QG_ERROR_MEMORY, "%s: no memory for its name", path);
-    status = tensor_child_start(rehearse_in_child, context, cpu_seconds, &child);
-    free(context);
+    if (!tensor_child_take(child, &a, sizeof a) || a.runs_size < 0 || a.runs_size > LARGEST_RUNS)
+        return qg_fail(QG_ERROR_DATA, "%s: damaged: HDF5 does not survive reading it", r->path);
+    if (a.status != QG_OK)
+        return qg_fail((qg_status)a.status, "%.500s", a.detail);
+    r->told = true;
+    r->complete = a.complete;
+    memcpy(r->plan_digest, a.plan_digest, DIGEST_SIZE);
+    memcpy(r->content_digest, a.content_digest, DIGEST_SIZE);
+    r->plan_digest[DIGEST_SIZE - 1] = r->content_digest[DIGEST_SIZE - 1] = 0;
+    char *texts = calloc((size_t)a.runs_size + 1, 1);
+    if (!texts)
+        return no_memory(r);
+    qg_status status = tensor_child_take(child, texts, (size_t)a.runs_size)
+                           ? unpack_runs(r, texts, a.runs_size)
+                           : bad(r, "runs", "damaged: HDF5 does not survive reading them");
+    free(texts);
+    return status;
+}
+
+static qg_status ask_child(reader *r) {
+    qg_status status = find_size(r->path, &r->file_size);
+    char *path = status == QG_OK ? strdup(r->path) : NULL;
+    if (!path)
+        return status == QG_OK ? no_memory(r) : status;
+    tensor_child child;
+    unsigned cpu_seconds = 5 + (unsigned)(r->file_size >> 19); // many times what whole files take
+    status = tensor_child_start(read_in_child, path, cpu_seconds, &child);
+    free(path);
     if (status != QG_OK)
         return status;
-    if (!tensor_child_take(&child, &a, sizeof a))
-        status = qg_fail(QG_ERROR_DATA, "%s: damaged: HDF5 does not survive reading it", path);
-    else if (a.status != QG_OK)
-        status = qg_fail((qg_status)a.status, "%.500s", a.detail);
+    status = take_answer(r, &child);
     tensor_child_end(&child);
     return status;
 }
 
 qg_status qg_results_read(const char *path, qg_table **out, bool *complete, bool *verified) {
+    reader r = {.path = path};
     *out = NULL;
-    qg_status status = rehearse(path);
-    return status == QG_OK ? qg_results_read_here(path, out, complete, verified) : status;
+    qg_status status = qg_table_create(&r.table);
+    if (status == QG_OK)
+        status = ask_child(&r);
+    if (status == QG_OK)
+        status = read_file(&r);
+    return finish(&r, status, out, complete, verified);
 }

@@ -166,7 +166,6 @@ def kill_often(kills, chance):
         check(folder.leftovers() == [], "left behind:", folder.leftovers())
     print(counts)
     check(counts["with parts"] > kills // 4, "hardly any kill met written parts")
-    check(counts["finished"] > 0, "no sweep came to its end")
 
 
 def seeded(text):

@@ -1,5 +1,5 @@
-// Parts of a result file: written whole, found again, refused when foreign, merged newest first; and
-// the locks that keep two runs apart.
+// Parts of a result file: written whole, found again, refused when foreign, merged newest first;
+// and the locks that keep two runs apart.
 #include <qg_case.h>
 #include <qg_locks.h>
 #include <qg_parts.h>
@@ -158,8 +158,8 @@ END_TEST
 START_TEST(what_a_repetition_may_change_is_tried_again) {
     enter();
     qg_parts *parts = open_parts();
-    const char *const given[] = {"CRASHED", "TIMEOUT", "UNAVAILABLE", "FAILED", "SKIPPED",
-                                 "MISTRUSTED"};
+    const char *const given[] = {"CRASHED", "TIMEOUT", "UNAVAILABLE",
+                                 "FAILED",  "SKIPPED", "MISTRUSTED"};
     for (int64_t i = 0; i < 6; i++)
         add(parts, i, given[i]);
     write_range(parts, 6, CASES);
@@ -452,6 +452,35 @@ START_TEST(a_killed_holder_holds_nothing) {
 }
 END_TEST
 
+// Whoever waits for a merge finds the folder gone, and makes a new one.
+START_TEST(a_run_that_waits_for_a_merge_starts_afresh) {
+    enter();
+    qg_locks *locks;
+    ck_assert_int_eq(qg_locks_take(out, 1, 1, &locks), QG_OK);
+    ck_assert(qg_locks_finish(locks));
+    int told[2];
+    ck_assert_int_eq(pipe(told), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        qg_locks *later;
+        char byte = 'w';
+        if (write(told[1], &byte, 1) != 1)
+            _exit(1);
+        qg_status taken = qg_locks_take(out, 1, 1, &later);
+        _exit(taken != QG_OK || !has_part("1-of-1.lock"));
+    }
+    char byte;
+    ck_assert_int_eq(read(told[0], &byte, 1), 1);
+    usleep(50000); // it waits by now, most likely
+    qg_locks_remove_folder(locks);
+    qg_locks_release(locks);
+    int status;
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+    leave();
+}
+END_TEST
+
 // Shards that finish at the same moment: exactly one of them, the last, is alone.
 START_TEST(one_of_many_is_the_last) {
     enter();
@@ -510,6 +539,7 @@ int main(void) {
                                   one_run_per_shard,
                                   a_folder_with_parts_stays,
                                   a_killed_holder_holds_nothing,
+                                  a_run_that_waits_for_a_merge_starts_afresh,
                                   one_of_many_is_the_last};
     return RUN_SUITE("parts", tests);
 }

@@ -79,7 +79,7 @@ def in_a_job_array():
 
 
 def twice():
-    """The second of two runs is refused, in either order of finishing; the first is not disturbed."""
+    """The second of two runs is refused; the first is not disturbed."""
     with Folder(sweep_tools.PLAN + ["--seeds", "1:200:1"]) as folder:
         first = folder.start("-q")
         sweep_tools.wait_until(lambda: sweep_tools.worker_of(first.pid), "the first run runs")

@@ -11,7 +11,7 @@ import sweep_tools
 from sweep_tools import Folder, check
 
 digest, seconds = sweep_tools.reference()
-LONG = sweep_tools.PLAN + ["--seeds", "1:400:1"]
+LONG = sweep_tools.PLAN + ["--seeds", "1:200:1"]
 
 
 def resume(folder, wanted):
@@ -94,7 +94,7 @@ def case_out_of_time():
 
 
 def crashing_case():
-    """Whoever kills the worker: one case is CRASHED, the sweep goes on, and the next run repairs it."""
+    """Whoever kills the worker: one case is CRASHED, the sweep goes on, the next run repairs it."""
     with Folder() as folder:
         sweep = folder.start()
         sweep_tools.wait_until(lambda: sweep_tools.worker_of(sweep.pid), "it runs")

@@ -48,8 +48,14 @@ static const qg_case *pointers[MOST];
 static void make_cases(int count) {
     ck_assert_int_eq(qg_recipe_find("mxfp8", &recipe), QG_OK);
     for (int i = 0; i < count; i++) {
-        cases[i] = (qg_case){.order = i, .id = 1000 + (uint64_t)i, .op = &FAKE, .recipe = &recipe,
-                             .backend = "emulator", .m = 1, .k = 32, .seed = WORKS};
+        cases[i] = (qg_case){.order = i,
+                             .id = 1000 + (uint64_t)i,
+                             .op = &FAKE,
+                             .recipe = &recipe,
+                             .backend = "emulator",
+                             .m = 1,
+                             .k = 32,
+                             .seed = WORKS};
         pointers[i] = &cases[i];
     }
 }
@@ -117,7 +123,10 @@ END_TEST
 START_TEST(a_crash_costs_one_case) {
     make_cases(100);
     for (int i = 0; i < 100; i++)
-        cases[i].seed = i % 7 == 0 ? ABORTS : i % 11 == 5 ? EXITS : i % 13 == 9 ? EXITS_WELL : WORKS;
+        cases[i].seed = i % 7 == 0    ? ABORTS
+                        : i % 11 == 5 ? EXITS
+                        : i % 13 == 9 ? EXITS_WELL
+                                      : WORKS;
     cases[99].seed = ABORTS; // first and last
     run_all(100, 0);
 }

@@ -96,6 +96,13 @@ START_TEST(a_merged_file_is_in_plan_order) {
 }
 END_TEST
 
+static bool has_object(const char *path, const char *name) {
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    bool exists = H5Lexists(file, name, H5P_DEFAULT) > 0;
+    H5Fclose(file);
+    return exists;
+}
+
 START_TEST(places_in_the_plan_survive_gaps_and_pairs) {
     static const int64_t gaps[] = {3, 4, 9};
     qg_table *table = new_table(), *pairs = new_table();
@@ -108,7 +115,10 @@ START_TEST(places_in_the_plan_survive_gaps_and_pairs) {
     }
     ok(qg_results_write(path_of("a.h5"), table, QG_RESULTS_MERGED, false));
     ok(qg_results_write(path_of("b.h5"), pairs, QG_RESULTS_MERGED, true));
-    qg_table *back = read_back(path_of("a.h5"), NULL), *pairs_back = read_back(path_of("b.h5"), NULL);
+    ck_assert(has_object(path_of("a.h5"), "plan/order"));
+    ck_assert(!has_object(path_of("b.h5"), "plan/order")); // it follows from the case ids
+    qg_table *back = read_back(path_of("a.h5"), NULL);
+    qg_table *pairs_back = read_back(path_of("b.h5"), NULL);
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(qg_table_order(back, i), gaps[i]);
         for (int twice = 0; twice < 2; twice++)

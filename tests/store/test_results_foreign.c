@@ -306,6 +306,25 @@ START_TEST(other_byte_orders_and_storage_read_the_same) {
 }
 END_TEST
 
+START_TEST(another_nan_is_the_same) {
+    hid_t file = open_sample(path_of("a.h5"), false);
+    hid_t target = H5Dopen2(file, "metrics/mse", H5P_DEFAULT);
+    double values[10];
+    int changed = 0;
+    H5Dread(target, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+    for (int i = 0; i < 10; i++)
+        if (isnan(values[i])) {
+            values[i] = qg_double_of_bits(0xfff8000000001234u);
+            changed++;
+        }
+    ck_assert_int_gt(changed, 0);
+    H5Dwrite(target, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+    H5Dclose(target);
+    H5Fclose(file);
+    qg_table_free(read_back(path_of("a.h5"), NULL));
+}
+END_TEST
+
 // ------------------------------------------------------------------------------------- damage
 
 // Reads what may be damaged; counts what became of it.
@@ -383,6 +402,7 @@ int main(void) {
                                   unknown_objects_are_ignored,
                                   changed_values_are_noticed,
                                   other_byte_orders_and_storage_read_the_same,
+                                  another_nan_is_the_same,
                                   flipped_bytes_of_a_merged_file,
                                   flipped_bytes_of_a_part,
                                   truncated_files};

@@ -79,6 +79,12 @@ START_TEST(texts_are_interned_and_stay) {
     }
     ck_assert_ptr_eq(qg_table_text(table, 7, QG_COLUMN_REPRO),
                      qg_table_text(table, 8, QG_COLUMN_FORMAT));
+    for (int i = 1; i < 5000; i += 7) { // every text is found again
+        snprintf(text, sizeof text, "text %d", i);
+        ok(qg_table_set_text(table, 0, QG_COLUMN_FORMAT, text));
+        ck_assert_ptr_eq(qg_table_text(table, 0, QG_COLUMN_FORMAT),
+                         qg_table_text(table, i, QG_COLUMN_REPRO));
+    }
     qg_table_free(table);
 }
 END_TEST
