@@ -3,36 +3,48 @@
 // This header is the manual; it declares nothing itself. Read it top to bottom once, then go to the
 // header that each part names: every declaration there gives shapes, units, errors and source.
 //
+// A whole program, which prints 31.86 dB (cc example.c $(pkg-config --cflags --libs quantgauge)):
+//
+//     #include <quantgauge.h>
+//     #include <stdio.h>
+//     int main(void) {
+//         enum { M = 64, K = 256 };
+//         static float x[M * K], q[M * K];
+//         static uint8_t codes[M * K], scales[M * K / 32];
+//         qg_recipe recipe;
+//         qg_law *law;
+//         qg_sums sums;
+//         qg_quantize_options options = {.input_type = QG_FORMAT_FP32};
+//         if (qg_init() || qg_recipe_find("mxfp8", &recipe) || qg_law_parse("uniform:448", &law))
+//             return fprintf(stderr, "%s\n", qg_detail()), 1;
+//         qg_law_generate(law, 1, 0, K, 0, M, x);
+//         qg_emulator_quantize(&recipe, &options, M, K, x, codes, scales, NULL, NULL);
+//         qg_emulator_dequantize(&recipe, M, K, codes, scales, 0, 0, q);
+//         qg_sums_measure(M * K, x, q, 0, &sums);
+//         printf("%.2f dB\n", qg_metric_value(&sums, QG_METRIC_QSNR_DB));
+//         qg_law_free(law);
+//     }
+//
 // 1. Start. Call qg_init once: it refuses a floating-point environment in which no result could be
 //    trusted (qg_init.h). Every fallible function returns a qg_status; qg_detail() is the one line
 //    that says what was wrong and what to do (qg_status.h). The library neither prints nor exits.
 //
-// 2. Name what you want. A recipe is a complete quantization (qg_recipe.h, qg_recipe_name.h):
+// 2. Name what you want. A recipe is a complete quantization (qg_recipe.h, qg_recipe_name.h): a row
+//    of the recipe table ("mxfp8"), or an element format ("e4m3") with another layout
+//    (qg_recipe_set_layout) and scale rule (qg_recipe_set_rule). Formats are in qg_format.h (the
+//    table) and qg_codec.h (encode and decode); layouts in qg_layout.h and qg_layout_name.h.
 //
-//        qg_recipe recipe;
-//        qg_recipe_find("mxfp8", &recipe);                    // a row of the recipe table
-//        qg_recipe_find("e4m3", &recipe);                     // or an element format, then
-//        qg_recipe_set_layout(&recipe, layout);               //   another layout
-//        qg_recipe_set_rule(&recipe, QG_RULE_RCEIL, 0);       //   another scale rule
-//
-//    Formats are in qg_format.h (the table) and qg_codec.h (encode and decode); layouts in
-//    qg_layout.h and qg_layout_name.h.
-//
-// 3. Quantize and dequantize (qg_emulator.h). Buffers are yours; qg_shape_of says how large:
-//
-//        qg_shape shape;
-//        qg_shape_of(&recipe, m, k, &shape);
-//        qg_emulator_quantize(&recipe, &options, m, k, x, codes, scales, &tensor_scale, &counts);
-//        qg_emulator_dequantize(&recipe, m, k, codes, scales, tensor_scale, threads, q);
-//
-//    Codes and scales are logical: one code per element, scales row-major over blocks. Packed FP4 and
-//    FP6: qg_pack.h. The orders in which kernels and cuBLASLt read scales: qg_scale_order.h.
+// 3. Quantize and dequantize (qg_emulator.h). Buffers are yours; qg_shape_of says how large. The
+//    options' input_type must be set. Codes and scales are logical: one code per element, scales
+//    row-major over blocks. Packed FP4 and FP6: qg_pack.h. The orders in which kernels and cuBLASLt
+//    read scales: qg_scale_order.h. One block alone, as a kernel sees it: qg_block_scale.h.
 //
 // 4. Measure (qg_sums.h): qg_sums_measure compares x with q, qg_metric_value derives every metric.
 //    Inputs that are bit-equal on every machine: qg_data.h. What theory says: qg_theory.h.
 //
 // Matrices are row-major, sizes are 64 bits, K is the last axis of both operands. Results do not
-// depend on threads. A rule or recipe is a row of a table: README, "Extending".
+// depend on threads. A rule or recipe is a row of a table: README, "Extending". The headers serve C11
+// and C++17; those of formats, layouts and recipes also CUDA device code.
 #ifndef QUANTGAUGE_H
 #define QUANTGAUGE_H
 
@@ -58,6 +70,7 @@
 #include <qg_layout_name.h>
 #include <qg_scale_order.h>
 
+#include <qg_block_scale.h>
 #include <qg_recipe.h>
 #include <qg_recipe_name.h>
 #include <qg_scale_rule.h>

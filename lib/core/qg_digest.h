@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+QG_EXTERN_C_BEGIN
+
 typedef struct qg_digest qg_digest;
 
 uint64_t qg_digest_bytes(const void *bytes, size_t size);
@@ -15,5 +17,7 @@ void qg_digest_reset(qg_digest *digest);
 void qg_digest_add(qg_digest *digest, const void *bytes, size_t size);
 uint64_t qg_digest_value(const qg_digest *digest);
 void qg_digest_free(qg_digest *digest); // NULL is fine
+
+QG_EXTERN_C_END
 
 #endif

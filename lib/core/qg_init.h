@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+QG_EXTERN_C_BEGIN
+
 // Call once before any numeric function. QG_ERROR_ENVIRONMENT, with what is wrong, when rounding is
 // not to nearest, when subnormals are flushed (FTZ or DAZ), or when the compiler fused or
 // re-associated what it must not. Programs exit with 5 then.
@@ -30,5 +32,7 @@ qg_cpu_features qg_cpu_detect(void);
 
 // Writes the names of the features present, separated by spaces, and the processor's brand string.
 void qg_cpu_describe(char *features, size_t features_size, char *brand, size_t brand_size);
+
+QG_EXTERN_C_END
 
 #endif

@@ -2,6 +2,10 @@
 #ifndef QG_LOG_H
 #define QG_LOG_H
 
+#include <qg_hd.h>
+
+QG_EXTERN_C_BEGIN
+
 typedef void (*qg_log_function)(void *context, const char *line);
 
 // Installs the callback for the whole process; NULL makes the library silent again.
@@ -12,5 +16,7 @@ void qg_log_set(qg_log_function function, void *context);
 __attribute__((format(printf, 1, 2)))
 #endif
 void qg_log_write(const char *format, ...);
+
+QG_EXTERN_C_END
 
 #endif

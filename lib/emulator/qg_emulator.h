@@ -10,6 +10,8 @@
 #include <qg_status.h>
 #include <stdint.h>
 
+QG_EXTERN_C_BEGIN
+
 // What the buffers of a quantized (m, k) tensor must hold.
 typedef struct qg_shape {
     qg_blocks blocks;
@@ -59,5 +61,7 @@ qg_status qg_emulator_quantize(const qg_recipe *recipe, const qg_quantize_option
 qg_status qg_emulator_dequantize(const qg_recipe *recipe, int64_t m, int64_t k,
                                  const uint8_t *codes, const uint8_t *scales, float tensor_scale,
                                  int threads, float *q);
+
+QG_EXTERN_C_END
 
 #endif

@@ -6,6 +6,8 @@
 #include <qg_status.h>
 #include <stddef.h>
 
+QG_EXTERN_C_BEGIN
+
 enum { QG_NAME_SIZE = 48 }; // room for any canonical name, with its terminating zero
 
 // Writes the canonical lower-case name, which qg_format_parse reads back as the same format.
@@ -24,5 +26,7 @@ const char *qg_format_listed(size_t i);
 void qg_rounding_name(qg_rounding rounding, char name[QG_NAME_SIZE]);
 qg_status qg_rounding_parse(const char *name, qg_rounding *out);
 const char *qg_rounding_listed(size_t i);
+
+QG_EXTERN_C_END
 
 #endif

@@ -7,6 +7,8 @@
 #include <qg_status.h>
 #include <stddef.h>
 
+QG_EXTERN_C_BEGIN
+
 enum { QG_LAYOUT_NAME_SIZE = 48 };
 
 // per_tensor | per_row | group:G | block:RxC, with 1 <= G, R, C <= 2^20.
@@ -28,5 +30,7 @@ qg_status qg_scale_order_bytes(qg_scale_order order, int64_t rows, int64_t colum
 // 2^63 - 1) and applies the layout. QG_ERROR_ARGUMENT or QG_ERROR_OVERFLOW with a detail that names
 // the sizes.
 qg_status qg_layout_blocks(qg_layout layout, int64_t m, int64_t k, qg_blocks *out);
+
+QG_EXTERN_C_END
 
 #endif

@@ -29,6 +29,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+QG_EXTERN_C_BEGIN
+
 typedef struct qg_law qg_law;
 
 // Reads a law in one of the forms above, with :abs and :sigma=V last, in either order. Numbers are
@@ -65,5 +67,7 @@ void qg_law_generate(const qg_law *law, uint64_t seed, int operand, int64_t k, i
 // Rounds (count) values in place to an input type (QG_FORMAT_FP32, _BF16, _FP16), RNE, overflow to
 // infinity: the type of the data before quantization. QG_ERROR_ARGUMENT for another type.
 qg_status qg_input_round(qg_format type, int64_t count, float *x);
+
+QG_EXTERN_C_END
 
 #endif

@@ -5,6 +5,10 @@
 #ifndef QG_ELEMENTARY_H
 #define QG_ELEMENTARY_H
 
+#include <qg_hd.h>
+
+QG_EXTERN_C_BEGIN
+
 // e^x; 0 below -745.2, infinity above 709.8. Relative error below 2^-52 for normal results.
 double qg_exp(double x);
 
@@ -26,5 +30,7 @@ double qg_normal_quantile(double p);
 // in the lower tail down to z = -37, where the result leaves the normal range).
 double qg_normal_density(double z);
 double qg_normal_cdf(double z);
+
+QG_EXTERN_C_END
 
 #endif

@@ -11,6 +11,8 @@
 #include <qg_status.h>
 #include <stdint.h>
 
+QG_EXTERN_C_BEGIN
+
 enum { QG_SUMS_CHUNK = 65536 }; // elements per chunk of qg_sums_measure
 
 // A compensated sum: the running value, and the exact rounding errors of its additions, summed
@@ -121,5 +123,7 @@ double qg_metric_value(const qg_sums *sums, qg_metric metric);
 // every ceil(count / 65536)-th, from the first. NaN where either is constant or fewer than 2 finite
 // pairs remain. Needs the data, not the sums. QG_ERROR_MEMORY; QG_ERROR_ARGUMENT for count < 1.
 qg_status qg_spearman(int64_t count, const float *x, const float *q, double *out);
+
+QG_EXTERN_C_END
 
 #endif

@@ -13,6 +13,8 @@
 #include <qg_status.h>
 #include <stdint.h>
 
+QG_EXTERN_C_BEGIN
+
 // The non-negative magnitudes of an element format, strictly ascending, first 0: (count) values.
 typedef struct qg_grid {
     const double *value;
@@ -43,5 +45,7 @@ qg_status qg_theory_tensor(qg_density density, double sigma, qg_grid grid, doubl
 qg_status qg_theory_block(qg_density density, double sigma, qg_grid grid, int64_t g,
                           double (*scale_of)(void *context, double amax), void *context,
                           qg_noise *out);
+
+QG_EXTERN_C_END
 
 #endif

@@ -8,6 +8,8 @@
 #include <qg_status.h>
 #include <stdbool.h>
 
+QG_EXTERN_C_BEGIN
+
 // The i-th recipe's name, NULL past the end; the i-th rule's name, likewise.
 const char *qg_recipe_listed(size_t i);
 const char *qg_rule_listed(size_t i);
@@ -33,5 +35,7 @@ qg_status qg_rule_parse(const char *text, int *rule, float *fixed_scale);
 
 // Checks that the fields fit together (as the setters do), for recipes made by hand.
 qg_status qg_recipe_check(const qg_recipe *recipe);
+
+QG_EXTERN_C_END
 
 #endif

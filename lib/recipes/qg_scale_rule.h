@@ -73,6 +73,7 @@ QG_HD int qg_exponent_rceil(const qg_element *e, float amax) {
 // elements and not only their amax.
 QG_HD int qg_rule_exponent(int rule, const qg_element *e, float amax) {
     switch (rule) {
+    case QG_RULE_FLOOR: return qg_clamp_exponent(qg_exponent_floor(e, amax));
     case QG_RULE_CEIL: return qg_clamp_exponent(qg_exponent_ceil(e, amax));
     case QG_RULE_EVEN: return qg_clamp_exponent(qg_exponent_even(e, amax));
     case QG_RULE_AMAX_POW2:
@@ -84,7 +85,7 @@ QG_HD int qg_rule_exponent(int rule, const qg_element *e, float amax) {
     case QG_RULE_NEAREST: return qg_exponent_of_code(qg_encode_e8m0(amax / e->max, QG_ROUND_RNE));
     case QG_RULE_NEAREST_UP:
         return qg_exponent_of_code(qg_encode_e8m0(amax / e->max, QG_ROUND_RNA));
-    default: return qg_clamp_exponent(qg_exponent_floor(e, amax));
+    default: return 127; // no rule of exponents: a scale at which nothing survives
     }
 }
 

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define REWRITE "(after a new row: QG_UPDATE_DIGESTS=1 rewrites the file; review its diff)"
+
 enum { M = 37, K = 300, N = M * K, LINE = 128 };
 
 static float x[N], q[N];
@@ -57,8 +59,8 @@ static void check(const char *name, const qg_recipe *recipe) {
         fputs(got, file);
         return;
     }
-    REQUIRE(fgets(want, sizeof want, file) != NULL, "digests.txt ends before %s", got);
-    REQUIRE(strcmp(got, want) == 0, "got %s, not %s", got, want);
+    REQUIRE(fgets(want, sizeof want, file) != NULL, "digests.txt ends before %s" REWRITE, got);
+    REQUIRE(strcmp(got, want) == 0, "got %s, not %s" REWRITE, got, want);
 }
 
 static void check_recipes(void) {

@@ -61,6 +61,33 @@ readelf -d "$scratch/shared" | grep -q 'NEEDED.*libquantgauge\.so\.' || fail "no
     "${static[@]/#-lquantgauge/-l:libquantgauge.a}" -o "$scratch/static"
 env -u LD_LIBRARY_PATH "$scratch/static" || fail "the consumer of the static library failed"
 
+# The same from C++: every function is declared with C linkage. Its own flags, since the C compiler of
+# the tests may be told more than C++ knows.
+if command -v g++ >/dev/null; then
+    cat >"$scratch/consumer.cc" <<'CC'
+#include <quantgauge.h>
+int main() {
+    qg_recipe recipe;
+    qg_shape shape;
+    qg_law *law = nullptr;
+    bool good = qg_init() == QG_OK && qg_recipe_find("mxfp8", &recipe) == QG_OK &&
+                qg_shape_of(&recipe, 2, 33, &shape) == QG_OK && shape.scales_size == 4 &&
+                qg_law_parse("normal", &law) == QG_OK && qg_exp(0) == 1;
+    qg_law_free(law);
+    return good ? 0 : 1;
+}
+CC
+    g++ -std=c++17 "${cflags[@]}" "$scratch/consumer.cc" "${shared[@]}" -o "$scratch/cxx"
+    "$scratch/cxx" || fail "the C++ consumer failed"
+fi
+
+# The manual's example, as printed in quantgauge.h.
+sed -n '/^\/\/     #include/,/^\/\/     }$/s/^\/\/     \?//p' "$prefix/include/quantgauge/quantgauge.h" \
+    >"$scratch/manual.c"
+"$QG_CC" -std=c11 "${cflags[@]}" "$scratch/manual.c" "${shared[@]}" -o "$scratch/manual" ||
+    fail "the example of quantgauge.h does not compile"
+[ "$("$scratch/manual")" = "31.86 dB" ] || fail "the example of quantgauge.h does not print 31.86 dB"
+
 # The CMake package.
 mkdir "$scratch/project"
 cat >"$scratch/project/CMakeLists.txt" <<'TEXT'

@@ -4,6 +4,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -279,6 +280,10 @@ static int exponent_of(const element *e, const char *rule, float amax, const flo
         return exponent_at_least((double)slow_divide(amax, f), 1);
     if (strcmp(rule, "best") == 0)
         return exponent_best(e, x, n);
+    if (strncmp(rule, "nearest", 7) != 0) {
+        fprintf(stderr, "slow_recipe.c lacks the scale rule %s: add it to exponent_of\n", rule);
+        abort();
+    }
     float ratio = slow_divide(amax, f);
     return ratio == 0 ? -127 : exponent_nearest(ratio, strcmp(rule, "nearest_up") == 0);
 }
