@@ -39,7 +39,11 @@
 //    row-major over blocks. Packed FP4 and FP6: qg_pack.h. The orders in which kernels and cuBLASLt
 //    read scales: qg_scale_order.h. One block alone, as a kernel sees it: qg_block_scale.h.
 //
-// 4. Measure (qg_sums.h): qg_sums_measure compares x with q, qg_metric_value derives every metric.
+// 4. Multiply (qg_unit.h): qg_emulator_scaled_matmul computes out[m,n] = a[m,k] b[n,k]^T of quantized
+//    operands as a matrix unit does, bit for bit: qg_unit_parse("hopper_wgmma+promote:128", &unit).
+//    qg_unit_dot is one chain of the unit's instruction. qg_unit_table.h lists units and evidence.
+//
+// 5. Measure (qg_sums.h): qg_sums_measure compares x with q, qg_metric_value derives every metric.
 //    Inputs that are bit-equal on every machine: qg_data.h. What theory says: qg_theory.h.
 //
 // Matrices are row-major, sizes are 64 bits, K is the last axis of both operands. Results do not
@@ -76,6 +80,7 @@
 #include <qg_scale_rule.h>
 
 #include <qg_emulator.h>
+#include <qg_unit.h>
 
 #include <qg_data.h>
 #include <qg_elementary.h>
