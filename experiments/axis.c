@@ -4,6 +4,7 @@
 #include <qg_digest.h>
 #include <qg_format_name.h>
 #include <qg_source.h>
+#include <text_writer.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -84,84 +85,55 @@ qg_cell qg_axis_cell(const void *row, qg_column column) {
 
 // -------------------------------------------------------------------------------------- identity
 
-// Text that grows in a fixed buffer and, once that is full, nowhere.
-typedef struct writer {
-    char *text;
-    size_t size, length;
-    bool full;
-} writer;
-
-static void put(writer *w, const char *bytes, size_t count) {
-    if (w->full || count >= w->size - w->length) {
-        w->full = true;
-        return;
-    }
-    memcpy(w->text + w->length, bytes, count);
-    w->length += count;
-    w->text[w->length] = 0;
-}
-
 // Names from foreign files may hold line ends; escaped, they cannot pass for other lines.
-static void put_value(writer *w, const char *value) {
+static void put_value(qg_text_writer *w, const char *value) {
     size_t plain = strcspn(value, "\\\n");
-    put(w, value, plain);
+    qg_text_writer_put(w, value, plain);
     for (value += plain; *value; value++) {
         char escaped[2] = {'\\', *value == '\n' ? 'n' : '\\'};
         if (*value == '\n' || *value == '\\')
-            put(w, escaped, 2);
+            qg_text_writer_put(w, escaped, 2);
         else
-            put(w, value, 1);
+            qg_text_writer_put(w, value, 1);
     }
 }
 
-static void put_number(writer *w, uint64_t value, unsigned base) {
-    char digits[24];
-    size_t first = sizeof digits;
-    do {
-        digits[--first] = "0123456789abcdef"[value % base];
-        value /= base;
-    } while (value);
-    put(w, digits + first, sizeof digits - first);
+static void put_line(qg_text_writer *w, const char *key, size_t length) {
+    qg_text_writer_put(w, key, length);
+    qg_text_writer_put(w, "=", 1);
 }
 
-static void put_line(writer *w, const char *key, size_t length) {
-    put(w, key, length);
-    put(w, "=", 1);
-}
-
-static void put_cell(writer *w, const qg_case *c, qg_column column) {
+static void put_cell(qg_text_writer *w, const qg_case *c, qg_column column) {
     qg_cell cell = qg_axis_cell(c, column);
     if (cell.text)
         put_value(w, cell.text);
     else
-        put_number(w, cell.i64 ? (uint64_t)cell.i64 : cell.u64, 10);
+        qg_text_writer_number(w, cell.i64 ? (uint64_t)cell.i64 : cell.u64, 10);
 }
 
-static void write_identity(writer *w, const qg_case *c) {
+static void write_identity(qg_text_writer *w, const qg_case *c) {
     for (size_t axis = 0; axis < QG_AXIS_COUNT; axis++) {
         put_line(w, AXES[axis].name, strlen(AXES[axis].name));
         put_cell(w, c, AXES[axis].column);
-        put(w, "\n", 1);
+        qg_text_writer_put(w, "\n", 1);
         if (axis == QG_AXIS_TENSOR) {
             put_line(w, "tensor_digest", sizeof "tensor_digest" - 1);
             if (c->source && c->source->file)
-                put_number(w, c->source->digest, 16);
-            put(w, "\n", 1);
+                qg_text_writer_number(w, c->source->digest, 16);
+            qg_text_writer_put(w, "\n", 1);
         }
     }
 }
 
 bool qg_case_identity_text(const qg_case *c, char *text, size_t size) {
-    writer w = {text, size, 0, size == 0};
-    if (size)
-        text[0] = 0;
+    qg_text_writer w = qg_text_writer_on(text, size);
     write_identity(&w, c);
     return !w.full;
 }
 
 uint64_t qg_case_identity(const qg_case *c) {
     char text[4096];
-    writer w = {text, sizeof text, 0, false};
+    qg_text_writer w = qg_text_writer_on(text, sizeof text);
     write_identity(&w, c);
     if (!w.full)
         return qg_digest_bytes(text, w.length);
@@ -170,7 +142,7 @@ uint64_t qg_case_identity(const qg_case *c) {
     char *long_text = malloc(size);
     uint64_t id = 0;
     if (long_text) {
-        w = (writer){long_text, size, 0, false};
+        w = qg_text_writer_on(long_text, size);
         write_identity(&w, c);
         id = qg_digest_bytes(long_text, w.length);
     }

@@ -139,16 +139,13 @@ static void time_rows_parts_merge(bench *b) {
     unlink(path);
     start = now();
     const qg_table *tables = table;
-    qg_table *merged, *reread;
-    bool complete, verified;
+    qg_table *merged;
     check(qg_table_merge(&tables, 1, &merged), "merge");
     check(qg_results_write(path, merged, QG_RESULTS_MERGED, true), "merge");
-    check(qg_results_read(path, &reread, &complete, &verified), "merge");
     keep_least(&b->best.merge, start);
     unlink(path);
     qg_table_free(table);
     qg_table_free(merged);
-    qg_table_free(reread);
 }
 
 static void time_sweep(bench *b) {
@@ -182,6 +179,23 @@ static void print_row(const bench *b, bool tsv, const char *name, duration time,
         printf("%-9s %8.2f %8.2f  %s\n", name, wall, cpu, meaning);
 }
 
+static duration overhead_of(const bench *b) {
+    const stages *t = &b->best;
+    return (duration){t->sweep.wall - t->direct.wall, t->sweep.cpu - t->direct.cpu};
+}
+
+static bool meets(const bench *b, double seconds) {
+    return seconds * 1e6 / (double)b->count <= TARGET;
+}
+
+// Both clocks: the worker and what follows it overlap, so a quiet machine shows less wall than
+// processor time, and a busy one more.
+static void print_verdict(const bench *b) {
+    duration overhead = overhead_of(b);
+    printf("at most %g us per case: wall %s, cpu %s\n", TARGET,
+           meets(b, overhead.wall) ? "yes" : "no", meets(b, overhead.cpu) ? "yes" : "no");
+}
+
 static void print(const bench *b, bool tsv) {
     const stages *t = &b->best;
     if (tsv)
@@ -194,10 +208,11 @@ static void print(const bench *b, bool tsv) {
     print_row(b, tsv, "ring", t->ring, "the same in a worker, results taken from the ring");
     print_row(b, tsv, "rows", t->rows, "filling the table");
     print_row(b, tsv, "part", t->part, "writing one part");
-    print_row(b, tsv, "merge", t->merge, "merging, writing compressed, reading back");
+    print_row(b, tsv, "merge", t->merge, "merging, writing compressed, verifying");
     print_row(b, tsv, "sweep", t->sweep, "everything, as run_sweep does it");
-    duration overhead = {t->sweep.wall - t->direct.wall, t->sweep.cpu - t->direct.cpu};
-    print_row(b, tsv, "overhead", overhead, "sweep - direct");
+    print_row(b, tsv, "overhead", overhead_of(b), "sweep - direct");
+    if (!tsv)
+        print_verdict(b);
 }
 
 int main(int argc, const char **argv) {
@@ -208,7 +223,7 @@ int main(int argc, const char **argv) {
         {"cases", 'c', count, &cases, 0, "cases of the sweep", "N"},
         {"repetitions", 'r', count, &repetitions, 0, "the best of so many counts", "N"},
         {"tsv", 0, POPT_ARG_NONE, &tsv, 0, "print a table for programs", NULL},
-        {"strict", 0, POPT_ARG_NONE, &strict, 0, "exit 1 if the overhead is above 5 us", NULL},
+        {"strict", 0, POPT_ARG_NONE, &strict, 0, "exit 1 if the wall overhead is above 5 us", NULL},
         POPT_AUTOHELP POPT_TABLEEND};
     // clang-format on
     poptContext context = poptGetContext("bench_sweep_overhead", argc, argv, options, 0);
@@ -236,6 +251,5 @@ int main(int argc, const char **argv) {
     rmdir(b.folder);
     qg_plan_free(b.plan);
     free(b.results);
-    double overhead = (b.best.sweep.wall - b.best.direct.wall) * 1e6 / (double)b.count;
-    return strict && overhead > TARGET ? 1 : 0;
+    return strict && !meets(&b, overhead_of(&b).wall) ? 1 : 0;
 }

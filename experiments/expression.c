@@ -1,8 +1,8 @@
 // Expressions over columns: reading and evaluating. See expression.h.
 #include <expression.h>
 
+#include <near_words.h>
 #include <number.h>
-#include <qg_nearest.h>
 
 #include <ctype.h>
 #include <fnmatch.h>
@@ -48,7 +48,7 @@ static qg_status out_of_memory(void) {
 
 // --------------------------------------------------------------------------------------- columns
 
-// The words that qg_nearest chooses from: those of the expression being read.
+// The words that near ones are chosen from: those of the expression being read.
 static _Thread_local qg_expression_columns known_columns;
 
 static const char *known_name(size_t i) {
@@ -56,26 +56,9 @@ static const char *known_name(size_t i) {
     return column < 0 ? NULL : qg_column_describe((qg_column)column)->name;
 }
 
-const char *qg_expression_nearest(const char *word, qg_expression_columns columns) {
+qg_status qg_expression_unknown(const char *word, qg_expression_columns columns) {
     known_columns = columns;
-    const char *nearest = qg_nearest(word, known_name);
-    for (size_t i = 0; !nearest && *word && known_name(i); i++)
-        if (strncmp(known_name(i), word, strlen(word)) == 0)
-            nearest = known_name(i);
-    return nearest;
-}
-
-static qg_status unknown_column(const char *name, qg_expression_columns columns) {
-    const char *nearest = qg_expression_nearest(name, columns);
-    if (nearest)
-        return qg_fail(QG_ERROR_ARGUMENT, "unknown column '%.60s'; the nearest is %s", name,
-                       nearest);
-    char known[400] = "";
-    size_t length = 0;
-    for (size_t i = 0; known_name(i) && length < sizeof known; i++)
-        length += (size_t)snprintf(known + length, sizeof known - length, "%s%s", i ? " " : "",
-                                   known_name(i));
-    return qg_fail(QG_ERROR_ARGUMENT, "unknown column '%.60s'; known: %s", name, known);
+    return qg_near_unknown("column", word, known_name);
 }
 
 static qg_status find_column(const char *name, qg_expression_columns columns, qg_column *out) {
@@ -85,7 +68,7 @@ static qg_status find_column(const char *name, qg_expression_columns columns, qg
             *out = (qg_column)found;
             return QG_OK;
         }
-    return unknown_column(name, columns);
+    return qg_expression_unknown(name, columns);
 }
 
 // --------------------------------------------------------------------------------------- reading

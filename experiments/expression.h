@@ -20,8 +20,8 @@ typedef int (*qg_expression_columns)(size_t i);
 qg_status qg_expression_parse(const char *text, qg_expression_columns columns, qg_expression **out);
 void qg_expression_free(qg_expression *expression); // NULL is fine
 
-// The column's name nearest to a word: few edits, or a beginning. NULL if nothing is near.
-const char *qg_expression_nearest(const char *word, qg_expression_columns columns);
+// The failure of a word that is no column's name: "unknown column 'word'" and the names near it.
+qg_status qg_expression_unknown(const char *word, qg_expression_columns columns);
 
 // The canonical text: no spaces, `&` between comparisons. Valid as long as the expression.
 const char *qg_expression_text(const qg_expression *expression);

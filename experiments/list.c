@@ -2,9 +2,9 @@
 #include <list.h>
 
 #include <number.h>
+#include <text_lines.h>
 
 #include <ctype.h>
-#include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,28 +69,18 @@ static char *trimmed(char *text) {
 
 static qg_status split(const char *text, bool files, qg_list *list);
 
-static qg_status read_lines(FILE *file, qg_list *list) {
-    char *line = NULL;
-    size_t size = 0;
-    qg_status status = QG_OK;
-    while (!status && getline(&line, &size, file) >= 0) {
+static qg_status add_file(const char *path, qg_list *list) {
+    qg_text_lines lines;
+    qg_status status = qg_text_lines_open(path, &lines);
+    if (status)
+        return status;
+    int64_t before = list->count;
+    for (char *line; !status && (line = qg_text_lines_next(&lines));) {
         char *item = trimmed(line);
         if (*item && *item != '#')
             status = split(item, false, list);
     }
-    if (!status && ferror(file))
-        status = qg_fail(QG_ERROR_IO, "reading failed: %s", strerror(errno));
-    free(line);
-    return status;
-}
-
-static qg_status add_file(const char *path, qg_list *list) {
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return qg_fail(QG_ERROR_IO, "cannot open '%s': %s", path, strerror(errno));
-    int64_t before = list->count;
-    qg_status status = read_lines(file, list);
-    fclose(file);
+    qg_text_lines_close(&lines);
     if (status) {
         char reason[256];
         snprintf(reason, sizeof reason, "%s", qg_detail());

@@ -5,9 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -221,7 +219,9 @@ static qg_status load(qg_parts *parts, const char *path, const char *name, bool 
     if (status != QG_OK)
         return status;
     if (!verified)
-        status = qg_fail(QG_ERROR_DATA, "%s is damaged: its content digest does not match", path);
+        status = qg_fail(QG_ERROR_DATA, "%s is damaged: its content digest does not match; delete it, or take "
+                         "--overwrite",
+                         path);
     *current = complete && same_plan(parts, table);
     if (status == QG_OK)
         status = parts->options.existing == QG_EXISTING_REUSE ? adopt(parts, table)
@@ -280,13 +280,9 @@ static void remove_stale(const qg_parts *parts) {
                 unlink(path);
             }
     free(list.names);
-    // No merge is under way: the caller holds a lock that excludes it.
-    const char *const suffixes[] = {".tmp", ".tmp.tmp"};
-    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
-        char path[PATH_MAX];
-        snprintf(path, sizeof path, "%s%s", parts->options.out, suffixes[i]);
-        unlink(path);
-    }
+    char path[PATH_MAX]; // no merge is under way: the caller holds a lock that excludes it
+    snprintf(path, sizeof path, "%s.tmp", parts->options.out);
+    unlink(path);
 }
 
 // Whether a part may stay when a shard starts afresh: it is another shard's of the same sweep.
@@ -476,43 +472,6 @@ bool qg_parts_is_merged(const qg_parts *parts) {
     return parts->has_file && !parts->has_news && qg_parts_pending_rows(parts) == 0;
 }
 
-static qg_status verify(const char *path, const qg_table *merged) {
-    qg_table *table;
-    bool complete, verified;
-    qg_status status = qg_results_read(path, &table, &complete, &verified);
-    if (status != QG_OK)
-        return status;
-    if (!complete || !verified || qg_table_rows(table) != qg_table_rows(merged))
-        status = qg_fail(QG_ERROR_IO, "%s does not read back as it was written", path);
-    qg_table_free(table);
-    return status;
-}
-
-// Makes a rename survive a power failure. Best effort: some file systems refuse.
-static void sync_folder_of(const char *path) {
-    char copy[PATH_MAX];
-    snprintf(copy, sizeof copy, "%s", path);
-    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    fsync(fd);
-    close(fd);
-}
-
 qg_status qg_parts_publish(qg_parts *parts, const qg_table *merged) {
-    char path[PATH_MAX];
-    if (snprintf(path, sizeof path, "%s.tmp", parts->options.out) >= (int)sizeof path)
-        return qg_fail(QG_ERROR_ARGUMENT, "the path of the result file is too long");
-    qg_status status = qg_results_write(path, merged, QG_RESULTS_MERGED, true);
-    if (status == QG_OK)
-        status = verify(path, merged);
-    if (status == QG_OK && rename(path, parts->options.out) != 0)
-        status = qg_fail(QG_ERROR_IO, "cannot rename %s to %s: %s", path, parts->options.out,
-                         strerror(errno));
-    if (status != QG_OK) {
-        unlink(path);
-        return status;
-    }
-    sync_folder_of(parts->options.out);
-    return QG_OK;
+    return qg_results_write(parts->options.out, merged, QG_RESULTS_MERGED, true);
 }

@@ -392,15 +392,27 @@ int64_t qg_case_bytes(const qg_case *c) {
     return bytes;
 }
 
+// How many times the work of `amax` an element takes, as measured.
+static double passes_of(const qg_case *c) {
+    enum { LARGE_BLOCK = 16384 };
+    qg_shape shape;
+    int rule = c->recipe->rule;
+    if (rule == QG_RULE_FOUR_OVER_SIX)
+        return 2;
+    if (c->recipe->structure == QG_STRUCTURE_RESIDUAL)
+        return 1.5;
+    if (rule != QG_RULE_BEST)
+        return 1;
+    // The larger a block, the more scales are tried before the error rules out the rest.
+    bool large = qg_shape_of(c->recipe, c->m, c->k, &shape) == QG_OK &&
+                 (double)c->m * (double)c->k * shape.scale_bytes >
+                     (double)LARGE_BLOCK * (double)shape.scales_size;
+    return large ? 20 : 1.5;
+}
+
 double qg_case_cost(const qg_case *c) {
+    static const double FIXED = 2000; // what a case takes beside its elements
     if (c->skip || c->unavailable)
         return 0;
-    double elements = (double)c->m * (double)c->k;
-    int rule = c->recipe->rule;
-    double passes = rule == QG_RULE_BEST            ? 6 // tries several scales
-                    : rule == QG_RULE_FOUR_OVER_SIX ? 3
-                                                    : 1;
-    if (c->recipe->structure == QG_STRUCTURE_RESIDUAL)
-        passes = 2;
-    return elements * passes;
+    return FIXED + (double)c->m * (double)c->k * passes_of(c);
 }

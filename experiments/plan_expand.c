@@ -2,8 +2,8 @@
 // Formats and data have files of their own. See plan_internal.h.
 #include <plan_internal.h>
 
+#include <near_words.h>
 #include <qg_backend_list.h>
-#include <qg_nearest.h>
 
 #include <limits.h>
 #include <stdlib.h>
@@ -53,9 +53,10 @@ const char *qg_input_listed(size_t i) {
 }
 
 static qg_status unknown_word(const char *word, const char *(*listed)(size_t)) {
-    const char *nearest = qg_nearest(word, listed);
-    if (nearest)
-        return qg_fail(QG_ERROR_ARGUMENT, "unknown '%.40s'; the nearest is %s", word, nearest);
+    char near[200];
+    if (qg_near_words(word, listed, near, sizeof near))
+        return qg_fail(QG_ERROR_ARGUMENT, "unknown '%.40s'; the nearest %s %s", word,
+                       strstr(near, ", ") ? "are" : "is", near);
     char known[160] = "";
     size_t length = 0;
     for (size_t i = 0; listed(i) && length < sizeof known; i++)

@@ -2,9 +2,9 @@
 // of a line or after a space; `\#` there is a literal #. Lines before the first section make one of
 // their own.
 #include <plan_internal.h>
+#include <text_lines.h>
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,36 +77,30 @@ static qg_status read_line(reader *r, char *line) {
     if (*value)
         *value++ = 0;
     value += strspn(value, " \t");
+    char *equals = strchr(option, '=');
+    if (equals || *value == '=') {
+        size_t length = equals ? (size_t)(equals - option) : strlen(option);
+        describe(r, "", origin);
+        return qg_fail(QG_ERROR_ARGUMENT,
+                       "%s: there is no = between option and value: write '%.*s %s'", origin,
+                       length < 40 ? (int)length : 40, option,
+                       equals && equals[1] ? "VALUE" : value + strspn(value, "= \t"));
+    }
     describe(r, option, origin);
     return qg_section_set(&r->request->sections[r->section], option, value, origin);
 }
 
-static qg_status read_lines(reader *r, FILE *file) {
-    char *line = NULL;
-    size_t size = 0;
-    ssize_t length;
-    qg_status status = QG_OK;
-    while (!status && (length = getline(&line, &size, file)) >= 0) {
-        r->line++;
-        if (strlen(line) != (size_t)length)
-            status = qg_fail(QG_ERROR_ARGUMENT, "%.300s:%lld: not a text file", r->path,
-                             (long long)r->line);
-        else
-            status = read_line(r, line);
-    }
-    if (!status && ferror(file))
-        status = qg_fail(QG_ERROR_IO, "cannot read '%.300s': %s", r->path, strerror(errno));
-    free(line);
-    return status;
-}
-
 qg_status qg_plan_request_file(qg_plan_request *request, const char *path) {
     reader r = {request, path, 0, -1, request->count};
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return qg_fail(QG_ERROR_IO, "cannot open the plan '%.300s': %s", path, strerror(errno));
-    qg_status status = read_lines(&r, file);
-    fclose(file);
+    qg_text_lines lines;
+    qg_status status = qg_text_lines_open(path, &lines);
+    if (status)
+        return status;
+    for (char *line; !status && (line = qg_text_lines_next(&lines));) {
+        r.line++;
+        status = read_line(&r, line);
+    }
+    qg_text_lines_close(&lines);
     request->has_files = true;
     if (!status && request->count == r.first)
         return qg_fail(QG_ERROR_ARGUMENT, "the plan '%.300s' has no section", path);

@@ -7,10 +7,11 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-// Element operations per second and thread, and seconds per case beside them: rough.
-static const double RATE = 13e6, PER_CASE = 1e-3;
+// Units of qg_case_cost per second and thread: rough.
+static const double RATE = 13e6;
 
 static bool is_own(const qg_case *c, const qg_shard *shard) {
     return qg_shard_of(c->id, shard->shards) == shard->shard - 1;
@@ -35,8 +36,7 @@ qg_plan_estimate qg_plan_estimate_of(const qg_plan *plan, const qg_shard *shard,
             e.elements += (double)c->m * (double)c->k;
         cost += qg_case_cost(c);
     }
-    double running = (double)(e.cases - e.skipped - e.unavailable);
-    e.seconds = cost / (RATE * threads_used(threads)) + PER_CASE * running;
+    e.seconds = cost / (RATE * threads_used(threads));
     return e;
 }
 
@@ -80,11 +80,15 @@ enum { COLUMN_COUNT = sizeof COLUMNS / sizeof COLUMNS[0], NOTE = COLUMN_COUNT };
 typedef struct listing {
     const qg_plan *plan;
     const int64_t *orders;
+    int columns[COLUMN_COUNT + 1]; // of the grid: indices of COLUMNS, or NOTE
 } listing;
 
-static void print_cell(const void *context, int64_t row, int column, char text[QG_CELL_SIZE]) {
-    const listing *l = context;
-    const qg_case *c = qg_plan_case(l->plan, l->orders[row]);
+static const char *file_of(const char *data) {
+    static const char prefix[] = "tensors:";
+    return strncmp(data, prefix, strlen(prefix)) == 0 ? data + strlen(prefix) : data;
+}
+
+static void case_cell(const qg_case *c, int column, char text[QG_CELL_SIZE]) {
     if (column == NOTE) {
         snprintf(text, QG_CELL_SIZE, "%s%s",
                  c->skip          ? "SKIPPED: "
@@ -103,27 +107,70 @@ static void print_cell(const void *context, int64_t row, int column, char text[Q
     else if (!cell.text)
         snprintf(text, QG_CELL_SIZE, "%" PRId64, cell.i64);
     else if (COLUMNS[column] == QG_COLUMN_DATA && *c->tensor)
-        snprintf(text, QG_CELL_SIZE, "%s#%s", cell.text, c->tensor);
+        snprintf(text, QG_CELL_SIZE, "%s#%s", file_of(cell.text), c->tensor);
     else
         snprintf(text, QG_CELL_SIZE, "%s", *cell.text ? cell.text : "-");
 }
 
-static void print_lines(const qg_plan *plan, const int64_t *orders, int64_t count, FILE *stream) {
-    listing l = {plan, orders};
-    qg_text_grid grid = {.columns = COLUMN_COUNT, .rows = count, .cell = print_cell, .context = &l};
-    for (int column = 0; column < COLUMN_COUNT; column++) {
-        qg_column_type type = qg_column_describe(COLUMNS[column])->type;
-        grid.title[column] = qg_column_describe(COLUMNS[column])->name;
-        grid.right[column] = column > 0 && type != QG_COLUMN_TEXT;
+static void print_cell(const void *context, int64_t row, int column, char text[QG_CELL_SIZE]) {
+    const listing *l = context;
+    case_cell(qg_plan_case(l->plan, l->orders[row]), l->columns[column], text);
+}
+
+// Over the whole plan, so that shards have the same columns.
+static bool varies(const qg_plan *plan, int column) {
+    char first[QG_CELL_SIZE], text[QG_CELL_SIZE];
+    for (int64_t i = 0; i < qg_plan_count(plan); i++) {
+        case_cell(qg_plan_case(plan, i), column, i ? text : first);
+        if (i && strcmp(first, text) != 0)
+            return true;
     }
-    grid.title[0] = "# case_id";
-    for (int64_t i = 0; i < count && grid.columns == COLUMN_COUNT; i++) {
-        const qg_case *c = qg_plan_case(plan, orders[i]);
-        if (c->skip || c->unavailable) {
-            grid.title[NOTE] = "note";
-            grid.columns = COLUMN_COUNT + 1;
+    return false;
+}
+
+static bool has_notes(const qg_plan *plan) {
+    for (int64_t i = 0; i < qg_plan_count(plan); i++)
+        if (qg_plan_case(plan, i)->skip || qg_plan_case(plan, i)->unavailable)
+            return true;
+    return false;
+}
+
+static const char *title_of(int column) {
+    return column == NOTE ? "note" : qg_column_describe(COLUMNS[column])->name;
+}
+
+// Chooses the columns that differ; the others are one line.
+static void print_shared(listing *l, qg_text_grid *grid, FILE *stream) {
+    int shared = 0;
+    for (int column = 0; column <= NOTE; column++) {
+        bool shown = column == NOTE ? has_notes(l->plan) : column == 0 || varies(l->plan, column);
+        if (shown) {
+            grid->title[grid->columns] = column ? title_of(column) : "# case_id";
+            grid->right[grid->columns] =
+                column > 0 && column != NOTE &&
+                qg_column_describe(COLUMNS[column])->type != QG_COLUMN_TEXT;
+            grid->middle[grid->columns] =
+                column != NOTE && COLUMNS[column] == QG_COLUMN_DATA; // ends in the tensor's name
+            grid->whole[grid->columns] = column != NOTE && COLUMNS[column] != QG_COLUMN_DATA;
+            l->columns[grid->columns++] = column;
+        } else if (column != NOTE) {
+            char text[QG_CELL_SIZE];
+            case_cell(qg_plan_case(l->plan, 0), column, text);
+            fprintf(stream, "%s%s %s", shared++ ? ", " : "# all: ", title_of(column), text);
         }
     }
+    if (shared)
+        fputc('\n', stream);
+}
+
+static void print_lines(const qg_plan *plan, const int64_t *orders, int64_t count, FILE *stream) {
+    enum { STANDARD_WIDTH = 100 };
+    listing l = {.plan = plan, .orders = orders};
+    qg_text_grid grid = {.rows = count,
+                         .cell = print_cell,
+                         .context = &l,
+                         .width = qg_terminal_width(stream, STANDARD_WIDTH)};
+    print_shared(&l, &grid, stream);
     qg_text_grid_print(&grid, stream);
 }
 

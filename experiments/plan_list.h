@@ -16,7 +16,8 @@ qg_plan_estimate qg_plan_estimate_of(const qg_plan *plan, const qg_shard *shard,
 // "280 cases, 193 million elements, about 5 s on 2 threads".
 void qg_plan_estimate_text(const qg_plan_estimate *estimate, int threads, char *text, size_t size);
 
-// Lines of a shard's cases; the heading and the estimate are lines that begin with #.
+// Lines of a shard's cases. What is the same for all cases of the plan, the heading and the estimate
+// are lines that begin with #.
 qg_status qg_plan_list(const qg_plan *plan, const qg_shard *shard, int threads, FILE *stream);
 
 #endif

@@ -1,7 +1,7 @@
 // Requests: the options of a sweep by section, as typed. See qg_plan_build.h.
 #include <plan_internal.h>
 
-#include <qg_nearest.h>
+#include <near_words.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -100,10 +100,12 @@ static const char *option_name(size_t i) {
 }
 
 static qg_status unknown_option(const char *option) {
-    const char *nearest = qg_nearest(option, option_name);
-    return nearest ? qg_fail(QG_ERROR_ARGUMENT, "'%.40s' is no option of a plan; the nearest is %s",
-                             option, nearest)
-                   : qg_fail(QG_ERROR_ARGUMENT, "'%.40s' is no option of a plan", option);
+    char near[200];
+    if (qg_near_words(option, option_name, near, sizeof near))
+        return qg_fail(QG_ERROR_ARGUMENT, "'%.40s' is no option of a plan; the nearest %s %s",
+                       option, strstr(near, ", ") ? "are" : "is", near);
+    return qg_fail(QG_ERROR_ARGUMENT, "'%.40s' is no option of a plan; --help lists the options",
+                   option);
 }
 
 static qg_status keep_origin(qg_option *option, const char *origin) {
@@ -123,14 +125,20 @@ static qg_status set_level(qg_section *section, const char *value, const char *o
     return status ? status : qg_list_add(&section->level.items, value);
 }
 
+// A column of results is no column of a plan.
+static qg_status add_expression(qg_expressions *expressions, const char *value) {
+    qg_status status = qg_expressions_add(expressions, value, qg_axis_columns);
+    return qg_near_hint(status, "--list-names lists the columns of a plan");
+}
+
 static qg_status set_option(qg_section *section, const char *option, const char *value,
                             const char *origin) {
     if (strcmp(option, "level") == 0)
         return set_level(section, value, origin);
     if (strcmp(option, "where") == 0)
-        return qg_expressions_add(&section->where, value, qg_axis_columns);
+        return add_expression(&section->where, value);
     if (strcmp(option, "exclude") == 0)
-        return qg_expressions_add(&section->exclude, value, qg_axis_columns);
+        return add_expression(&section->exclude, value);
     int axis = qg_axis_of_option(option);
     if (axis < 0)
         return unknown_option(option);

@@ -5,6 +5,7 @@
 #include <plan_internal.h>
 
 #include <qg_backend_list.h>
+#include <text_writer.h>
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -111,72 +112,77 @@ void qg_text_section(FILE *stream, const qg_plan *plan, const qg_expanded *e, in
 // ---------------------------------------------------------------------------------- command lines
 
 static bool is_plain(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           (c && strchr("_-./:=+,%@", c));
-}
-
-static bool needs_quotes(const char *word) {
-    if (!*word)
-        return true;
-    for (; *word; word++)
-        if (!is_plain(*word))
-            return true;
-    return false;
+    switch (c) {
+    case '_':
+    case '-':
+    case '.':
+    case '/':
+    case ':':
+    case '=':
+    case '+':
+    case ',':
+    case '%':
+    case '@': return true;
+    default: return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    }
 }
 
 // Quotes and backslashes stand outside the quotes, escaped: every shell and popt agree on those.
-static bool append_quoted(char *text, size_t size, size_t length, const char *word) {
-    const char *opening = "'";
-    char piece[8];
+static void put_quoted(qg_text_writer *w, const char *word) {
+    qg_text_writer_put(w, "'", 1);
     for (; *word; word++) {
-        if (*word == '\'' || *word == '\\')
-            snprintf(piece, sizeof piece, "'\\%c'", *word);
-        else
-            snprintf(piece, sizeof piece, "%c", *word);
-        int written = snprintf(text + length, size - length, "%s%s", opening, piece);
-        if (written < 0 || (size_t)written >= size - length)
-            return false;
-        length += (size_t)written;
-        opening = "";
+        bool escaped = *word == '\'' || *word == '\\';
+        qg_text_writer_put(w, "'\\", escaped ? 2 : 0);
+        qg_text_writer_put(w, word, 1);
+        qg_text_writer_put(w, "'", escaped ? 1 : 0);
     }
-    int written = snprintf(text + length, size - length, "%s'", opening);
-    return written >= 0 && (size_t)written < size - length;
+    qg_text_writer_put(w, "'", 1);
+}
+
+static void put_word(qg_text_writer *w, const char *word) {
+    size_t length = 0;
+    while (is_plain(word[length]))
+        length++;
+    if (w->length)
+        qg_text_writer_put(w, " ", 1);
+    if (length > 0 && !word[length])
+        qg_text_writer_put(w, word, length);
+    else
+        put_quoted(w, word);
 }
 
 bool qg_shell_append(char *text, size_t size, const char *word) {
-    size_t before = strlen(text), length = before;
-    if (length + 2 >= size)
-        return false;
-    if (length)
-        text[length++] = ' ';
-    text[length] = 0;
-    bool fits = true;
-    if (needs_quotes(word))
-        fits = append_quoted(text, size, length, word);
-    else
-        fits = snprintf(text + length, size - length, "%s", word) < (int)(size - length);
-    if (!fits)
+    size_t before = strlen(text);
+    qg_text_writer w = {text, size, before, false};
+    put_word(&w, word);
+    if (w.full)
         text[before] = 0;
-    return fits;
+    return !w.full;
 }
 
-static bool append_option(char *text, size_t size, const char *option, const char *value) {
-    char word[64];
-    snprintf(word, sizeof word, "--%s", option);
-    return qg_shell_append(text, size, word) && qg_shell_append(text, size, value);
+static void put_option(qg_text_writer *w, const char *option, const char *value) {
+    if (w->length)
+        qg_text_writer_put(w, " ", 1);
+    qg_text_writer_put(w, "--", 2);
+    qg_text_writer_put(w, option, strlen(option));
+    put_word(w, value);
 }
 
-static bool append_data(char *text, size_t size, const qg_case *c, const char *typed) {
+static void put_data(qg_text_writer *w, const qg_case *c, const char *typed) {
     enum { MOST = 8192 };
-    if (!c->source->file)
-        return append_option(text, size, "data", c->data);
+    if (!c->source->file) {
+        put_option(w, "data", c->data);
+        return;
+    }
     char item[MOST], escaped[MOST];
     int length = *typed ? snprintf(item, MOST, "tensors:%s#%s", typed, c->tensor)
                         : snprintf(item, MOST, "%s#%s", c->data, c->tensor);
-    if (length < 0 || length >= MOST / 2)
-        return false;
+    if (length < 0 || length >= MOST / 2) {
+        w->full = true;
+        return;
+    }
     qg_list_escape(item, escaped, MOST);
-    return append_option(text, size, "data", escaped);
+    put_option(w, "data", escaped);
 }
 
 // An axis of the case as its option would say it; NULL: left out.
@@ -186,24 +192,23 @@ static const char *axis_value(const qg_case *c, qg_axis axis, char number[24]) {
         return *cell.text ? cell.text : NULL;
     if (c->source->file && axis != QG_AXIS_SEED)
         return NULL; // a real tensor brings its sizes
-    snprintf(number, 24, "%" PRIu64, axis == QG_AXIS_SEED ? cell.u64 : (uint64_t)cell.i64);
+    qg_text_writer w = qg_text_writer_on(number, 24);
+    qg_text_writer_number(&w, axis == QG_AXIS_SEED ? cell.u64 : (uint64_t)cell.i64, 10);
     return number;
 }
 
 static bool write_command(const qg_case *c, const char *typed, char *text, size_t size) {
-    bool fits = size > 0;
-    if (fits)
-        text[0] = 0;
-    for (int axis = 0; axis < QG_AXIS_COUNT && fits; axis++) {
+    qg_text_writer w = qg_text_writer_on(text, size);
+    for (int axis = 0; axis < QG_AXIS_COUNT && !w.full; axis++) {
         char number[24];
         const char *option = qg_axis_describe((qg_axis)axis)->option;
         const char *value = option ? axis_value(c, (qg_axis)axis, number) : NULL;
         if (option && axis == QG_AXIS_DATA)
-            fits = append_data(text, size, c, typed);
+            put_data(&w, c, typed);
         else if (value)
-            fits = append_option(text, size, option, value);
+            put_option(&w, option, value);
     }
-    return fits;
+    return !w.full;
 }
 
 bool qg_plan_repro(const qg_plan *plan, const qg_case *c, char *text, size_t size) {

@@ -2,6 +2,7 @@
 // to skip it. See plan_internal.h.
 #include <plan_internal.h>
 
+#include <near_words.h>
 #include <qg_digest.h>
 #include <qg_format_name.h>
 
@@ -59,6 +60,14 @@ static const char *format_word(size_t i) {
     return qg_format_listed(i - presets);
 }
 
+// The status of a name that could not be read. An unknown one gets the names near it, or `others`.
+static qg_status unreadable(qg_status status, const char *kind, const char *word,
+                            const char *(*listed)(size_t), const char *others) {
+    if (status != QG_ERROR_ARGUMENT || strncmp(qg_detail(), "unknown", strlen("unknown")) != 0)
+        return status;
+    return qg_near_hint(qg_near_unknown(kind, word, listed), others);
+}
+
 static qg_status canonical_format(const char *word, bool preset, char name[QG_NAME_SIZE]) {
     for (size_t i = 0; preset && qg_recipe_listed(i); i++)
         if (strcasecmp(qg_recipe_listed(i), word) == 0) {
@@ -76,7 +85,8 @@ static qg_status add_format(qg_plan *plan, const char *word, const char *origin,
                             qg_expanded *expanded) {
     char name[QG_NAME_SIZE];
     qg_plan_format format = {.preset = qg_recipe_is_preset(word)};
-    qg_status status = qg_recipe_find(word, &format.base);
+    qg_status status = unreadable(qg_recipe_find(word, &format.base), "recipe or format", word,
+                                  format_word, "--list-names lists all");
     if (!status)
         status = canonical_format(word, format.preset, name);
     if (!status)
@@ -112,7 +122,8 @@ static qg_status add_format_glob(qg_plan *plan, const char *glob, qg_expanded *e
         }
     qg_list_free(&words);
     if (!status && !usable && expanded->format_count == before)
-        return qg_fail(QG_ERROR_ARGUMENT, "no recipe or element format matches '%.60s'", glob);
+        return qg_fail(QG_ERROR_ARGUMENT,
+                       "no recipe or element format matches '%.60s'; --list-names lists all", glob);
     return status;
 }
 
@@ -153,13 +164,22 @@ static qg_status add_layout(qg_plan *plan, const char *word, const char *origin,
     return QG_OK;
 }
 
+static const char *known_rules(void) {
+    static _Thread_local char text[400];
+    size_t length = (size_t)snprintf(text, sizeof text, "known:");
+    for (size_t i = 0; qg_rule_listed(i) && length < sizeof text; i++)
+        length += (size_t)snprintf(text + length, sizeof text - length, " %s", qg_rule_listed(i));
+    return text;
+}
+
 static qg_status add_rule(qg_plan *plan, const char *word, const char *origin, values *out) {
     char name[QG_NAME_SIZE];
     rule_value value = {.standard = strcmp(word, "default") == 0};
     if (out->rule_count == MOST_VALUES)
         return too_many("rules");
     if (!value.standard) {
-        qg_status status = qg_rule_parse(word, &value.rule, &value.fixed_scale);
+        qg_status status = unreadable(qg_rule_parse(word, &value.rule, &value.fixed_scale),
+                                      "scale rule", word, qg_rule_listed, known_rules());
         if (status)
             return status;
         qg_rule_name(value.rule, value.fixed_scale, name);
@@ -178,7 +198,8 @@ static qg_status add_rounding(qg_plan *plan, const char *word, const char *origi
                               qg_expanded *expanded) {
     char name[QG_NAME_SIZE];
     qg_rounding_value value = {0};
-    qg_status status = qg_rounding_parse(word, &value.rounding);
+    qg_status status = unreadable(qg_rounding_parse(word, &value.rounding), "rounding", word,
+                                  qg_rounding_listed, "--list-names lists all");
     if (status)
         return status;
     qg_rounding_name(value.rounding, name);
@@ -223,7 +244,7 @@ static qg_status add_glob(qg_plan *plan, qg_axis axis, const char *glob, values 
     }
     qg_list_free(&words);
     if (!status && usable == 0)
-        return qg_fail(QG_ERROR_ARGUMENT, "no name matches '%.60s'", glob);
+        return qg_fail(QG_ERROR_ARGUMENT, "no name matches '%.60s'; --list-names lists all", glob);
     return status;
 }
 

@@ -2,6 +2,7 @@
 #include <qg_progress_line.h>
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 static const double BAR_INTERVAL = 0.1, LINE_INTERVAL = 30;
+static const double MEMORY = 30; // seconds after which a rate counts 1/e
 
 static void append(char *text, size_t size, const char *format, ...) {
     size_t length = strlen(text);
@@ -54,16 +56,76 @@ static void cut(char *text, int width) {
     }
 }
 
-void qg_progress_line_format(const qg_progress_state *state, int width, char *text, size_t size) {
+// ----------------------------------------------------------------------------------- time left
+
+// A guess that fades: without it the first small cases would say nothing about large ones.
+static const double GUESS_COST = 1e6, GUESS_SECONDS = 0.1;
+
+static void remember(qg_progress_line *line, double cases, double cost, double seconds) {
+    double kept = exp(-seconds / MEMORY);
+    line->recent_cases = kept * line->recent_cases + cases;
+    line->recent_cost = kept * line->recent_cost + cost;
+    line->recent_seconds = kept * line->recent_seconds + seconds;
+    line->nn += cases * cases / seconds;
+    line->nc += cases * cost / seconds;
+    line->cc += cost * cost / seconds;
+    line->nt += cases;
+    line->ct += cost;
+}
+
+void qg_progress_line_learn(qg_progress_line *line, const qg_progress_state *state) {
+    double ended = state->seconds - (state->under_way ? state->under_way_seconds : 0);
+    double cases = (double)state->measured - line->seen_cases;
+    double cost = state->cost_done - line->seen_cost, seconds = ended - line->seen_seconds;
+    if (cost <= 0 || seconds <= 0)
+        return;
+    remember(line, cases, cost, seconds);
+    line->seen_cases = (double)state->measured;
+    line->seen_cost = state->cost_done;
+    line->seen_seconds = ended;
+}
+
+// Least squares: seconds per case and per unit of cost, neither below 0.
+static void fit(const qg_progress_line *line, double *per_case, double *per_cost) {
+    double cc = line->cc + GUESS_COST * GUESS_COST / GUESS_SECONDS, ct = line->ct + GUESS_COST;
+    double determinant = line->nn * cc - line->nc * line->nc;
+    *per_case = 0;
+    *per_cost = ct / cc;
+    if (determinant <= 1e-9 * line->nn * cc)
+        return;
+    double a = (line->nt * cc - ct * line->nc) / determinant;
+    double b = (ct * line->nn - line->nt * line->nc) / determinant;
+    if (a > 0 && b > 0) {
+        *per_case = a;
+        *per_cost = b;
+    }
+}
+
+double qg_progress_line_left(const qg_progress_line *line, const qg_progress_state *state) {
+    double a, b, spent = 0;
+    if (line->recent_cost <= 0)
+        return NAN;
+    fit(line, &a, &b);
+    double slower = line->recent_seconds / (a * line->recent_cases + b * line->recent_cost);
+    double cases = (double)(state->total - state->done);
+    if (state->under_way) // at most what the case was thought to take
+        spent = fmin(state->under_way_seconds, slower * (a + b * qg_case_cost(state->under_way)));
+    return fmax(slower * (a * cases + b * state->cost_left) - spent, 0);
+}
+
+// ---------------------------------------------------------------------------------------- text
+
+void qg_progress_line_format(const qg_progress_state *state, double left, int width, char *text,
+                             size_t size) {
     text[0] = 0;
     append(text, size, "%" PRId64 "/%" PRId64, state->done, state->total);
     append_statuses(text, size, state->status);
     if (state->measured > 0 && state->seconds > 0) {
         double rate = (double)state->measured / state->seconds;
         append(text, size, rate < 10 ? " | %.1f/s" : " | %.0f/s", rate);
-        if (state->cost_done > 0) {
+        if (!isnan(left)) {
             append(text, size, " ETA ");
-            append_duration(text, size, state->seconds / state->cost_done * state->cost_left);
+            append_duration(text, size, left);
         }
     }
     if (state->under_way)
@@ -93,7 +155,9 @@ void qg_progress_line_show(qg_progress_line *line, const qg_progress_state *stat
         return;
     char text[1024];
     bool bar = line->mode == QG_PROGRESS_BAR;
-    qg_progress_line_format(state, bar ? terminal_width(line->stream) : 0, text, sizeof text);
+    qg_progress_line_learn(line, state);
+    qg_progress_line_format(state, qg_progress_line_left(line, state),
+                            bar ? terminal_width(line->stream) : 0, text, sizeof text);
     fprintf(line->stream, bar ? "\r%s\033[K" : "%s\n", text);
     fflush(line->stream);
     line->drawn = bar;

@@ -19,7 +19,8 @@ const char *qg_plan_text(const qg_plan *plan);
 // Returns false if it does not fit.
 bool qg_plan_repro(const qg_plan *plan, const qg_case *c, char *text, size_t size);
 
-// Memory that a case needs at once, in bytes, and a rough cost in element operations.
+// Memory that a case needs at once, in bytes, and a rough cost in element operations, the fixed
+// part of a case included: the estimate of --list and the time left of a sweep come from it.
 int64_t qg_case_bytes(const qg_case *c);
 double qg_case_cost(const qg_case *c);
 

@@ -8,7 +8,7 @@
 typedef struct qg_progress_state {
     int64_t total, done;         // cases of the shard; done includes those found finished
     int64_t measured;            // run now: they make the rate
-    double cost_left, cost_done; // in element operations, of this run: they make the time left
+    double cost_left, cost_done; // of qg_case_cost, of this run: they make the time left
     double seconds;              // of this run
     const int64_t *status;       // [QG_CASE_STATUS_COUNT]
     const qg_case *under_way;    // or NULL
@@ -20,6 +20,11 @@ typedef struct qg_progress_line {
     qg_progress mode; // BAR, LINES or NONE
     double next;      // when it is due
     bool drawn;       // a bar stands in the current line of the terminal
+    // Of the time left: time = cases * a + cost * b, fitted to the whole run (sums of products over
+    // seconds), times how much slower the last half minute was than that.
+    double nn, nc, cc, nt, ct;
+    double recent_cases, recent_cost, recent_seconds; // what is long past counts less
+    double seen_cases, seen_cost, seen_seconds;       // of the state seen last
 } qg_progress_line;
 
 // Resolves AUTO: a bar on a terminal, lines elsewhere; nothing when quiet.
@@ -30,7 +35,14 @@ void qg_progress_line_show(qg_progress_line *line, const qg_progress_state *stat
 // Takes the bar away, so that a message can be printed.
 void qg_progress_line_clear(qg_progress_line *line);
 
-// The text of the line, cut to `width` columns (0: not cut).
-void qg_progress_line_format(const qg_progress_state *state, int width, char *text, size_t size);
+// Takes the state's cases, cost and time into the line's rate. The time of the case under way does
+// not count before it is done, so that the rate does not sink while a long case runs.
+void qg_progress_line_learn(qg_progress_line *line, const qg_progress_state *state);
+// Seconds left by that rate, NaN before any case is done.
+double qg_progress_line_left(const qg_progress_line *line, const qg_progress_state *state);
+
+// The text of the line, cut to `width` columns (0: not cut); `left` as above.
+void qg_progress_line_format(const qg_progress_state *state, double left, int width, char *text,
+                             size_t size);
 
 #endif

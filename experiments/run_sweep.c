@@ -1,8 +1,10 @@
 // run_sweep: measures quantization over formats, layouts, rules, data and sizes.
 //
-// Reads the command line, builds the plan and dispatches: --list, --show, --merge, or a run.
+// Reads the command line, builds the plan and dispatches: --list, --list-names, --show, --merge,
+// or a run.
 // Options and exit codes: README, "run_sweep".
 #include <message.h>
+#include <name_list.h>
 #include <plan_list.h>
 #include <qg_init.h>
 #include <qg_table.h>
@@ -36,6 +38,7 @@ static bool measures_something(const qg_plan *plan) {
 }
 
 static int run(const qg_command *command, const qg_plan *plan) {
+    enum { STANDARD_WIDTH = 80 };
     qg_sweep_outcome outcome;
     qg_plan_estimate estimate = qg_plan_estimate_of(plan, &command->shard, command->run.threads);
     char text[160];
@@ -43,8 +46,13 @@ static int run(const qg_command *command, const qg_plan *plan) {
     if (command->run.verbosity > 0)
         qg_message_note("%s", text);
     qg_sweep_run(plan, &command->run, stderr, &outcome);
-    qg_summary summary = {plan, &outcome, command->program, command->run.out,
-                          qg_terminal_width(stdout)};
+    qg_summary summary = {.plan = plan,
+                          .outcome = &outcome,
+                          .program = command->program,
+                          .out = command->run.out,
+                          .width = qg_terminal_width(stdout, STANDARD_WIDTH),
+                          .shard = &command->shard,
+                          .merge_only = command->run.merge_only};
     if (command->run.verbosity >= 0)
         qg_summary_print(&summary, stdout);
     int code = outcome.exit_code;
@@ -85,6 +93,10 @@ static int dispatch(const qg_command *command) {
     qg_status status = qg_init();
     if (status)
         return fail(status);
+    if (command->list_names) {
+        qg_name_list(stdout);
+        return 0;
+    }
     return command->show ? qg_show(&command->show_options, stdout) : sweep(command);
 }
 

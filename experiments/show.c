@@ -1,12 +1,13 @@
 // A result file on a terminal or for another program. See show.h.
 //
-// text and markdown show what a reader wants and `-` for what does not apply; tsv and json show
-// every column and the values as they are stored (json: null for NaN, "inf" and "-inf").
+// text and markdown round, show `-` for what does not apply, and leave columns out that have
+// nothing else; tsv and json show the values as they are stored (json: null for NaN, "inf" and "-inf").
 #include <show.h>
 
 #include <expression.h>
 #include <list.h>
 #include <message.h>
+#include <near_words.h>
 #include <qg_results.h>
 #include <text_grid.h>
 
@@ -23,6 +24,7 @@ typedef struct view {
     int64_t count;
     qg_column columns[QG_COLUMN_COUNT];
     int column_count;
+    bool named[QG_COLUMN_COUNT]; // written out in --columns: shown even if empty
 } view;
 
 // ----------------------------------------------------------------------------------------- values
@@ -70,13 +72,18 @@ static void print_exact(qg_cell cell, qg_column column, char text[QG_CELL_SIZE])
     }
 }
 
+static bool is_missing(qg_cell cell, const qg_column_info *info) {
+    switch (info->type) {
+    case QG_COLUMN_TEXT: return !*cell.text;
+    case QG_COLUMN_F64: return isnan(cell.f64);
+    case QG_COLUMN_I64: return cell.i64 == info->missing;
+    default: return false;
+    }
+}
+
 static void print_readable(qg_cell cell, qg_column column, char text[QG_CELL_SIZE]) {
     const qg_column_info *info = qg_column_describe(column);
-    bool missing = info->type == QG_COLUMN_TEXT  ? !*cell.text
-                   : info->type == QG_COLUMN_F64 ? isnan(cell.f64)
-                   : info->type == QG_COLUMN_I64 ? cell.i64 == info->missing
-                                                 : false;
-    if (missing)
+    if (is_missing(cell, info))
         snprintf(text, QG_CELL_SIZE, "-");
     else if (info->type == QG_COLUMN_F64)
         snprintf(text, QG_CELL_SIZE, "%.6g", cell.f64);
@@ -85,6 +92,8 @@ static void print_readable(qg_cell cell, qg_column column, char text[QG_CELL_SIZ
 }
 
 // ---------------------------------------------------------------------------------------- columns
+
+static const char ALL_COLUMNS[] = "--show FILE --columns '*' prints every column";
 
 static int every_column(size_t i) { return i < QG_COLUMN_COUNT ? (int)i : -1; }
 
@@ -107,19 +116,18 @@ static qg_status add_matching(view *v, const char *glob) {
             found = true;
         }
     }
-    return found ? QG_OK : qg_fail(QG_ERROR_ARGUMENT, "no column matches '%.60s'", glob);
+    return found ? QG_OK
+                 : qg_fail(QG_ERROR_ARGUMENT, "no column matches '%.60s'; %s", glob, ALL_COLUMNS);
 }
 
 static qg_status add_named(view *v, const char *name) {
     int column = qg_column_find(name);
     if (column >= 0) {
         add_column(v, (qg_column)column);
+        v->named[column] = true;
         return QG_OK;
     }
-    const char *nearest = qg_expression_nearest(name, every_column);
-    return nearest ? qg_fail(QG_ERROR_ARGUMENT, "unknown column '%.60s'; the nearest is %s", name,
-                             nearest)
-                   : qg_fail(QG_ERROR_ARGUMENT, "unknown column '%.60s'", name);
+    return qg_near_hint(qg_expression_unknown(name, every_column), ALL_COLUMNS);
 }
 
 static qg_status read_columns(view *v, const char *text) {
@@ -143,34 +151,52 @@ static bool varies(const view *v, qg_column column) {
     return column == QG_COLUMN_REASON && first[0];
 }
 
-// What a reader wants to see: the axes that differ, the status, two errors.
+// What a reader wants to see: the axes that differ, the status, error and speed.
 static void choose_columns(view *v) {
     static const struct {
         qg_column column;
         bool always;
     } wanted[] = {
-        {QG_COLUMN_OP,                   false},
-        {QG_COLUMN_FORMAT,               true },
-        {QG_COLUMN_LAYOUT,               true },
-        {QG_COLUMN_SCALE_RULE,           true },
-        {QG_COLUMN_ROUNDING,             false},
-        {QG_COLUMN_UNIT,                 false},
-        {QG_COLUMN_INPUT_TYPE,           false},
-        {QG_COLUMN_BACKEND,              false},
-        {QG_COLUMN_DATA,                 true },
-        {QG_COLUMN_TENSOR,               false},
-        {QG_COLUMN_M,                    true },
-        {QG_COLUMN_N,                    false},
-        {QG_COLUMN_K,                    true },
-        {QG_COLUMN_SEED,                 false},
-        {QG_COLUMN_STATUS,               true },
-        {QG_COLUMN_METRIC_QSNR_DB,       true },
-        {QG_COLUMN_METRIC_REL_FROBENIUS, true },
-        {QG_COLUMN_REASON,               false},
+        {QG_COLUMN_OP,              false},
+        {QG_COLUMN_FORMAT,          true },
+        {QG_COLUMN_LAYOUT,          true },
+        {QG_COLUMN_SCALE_RULE,      true },
+        {QG_COLUMN_ROUNDING,        false},
+        {QG_COLUMN_UNIT,            false},
+        {QG_COLUMN_INPUT_TYPE,      false},
+        {QG_COLUMN_BACKEND,         false},
+        {QG_COLUMN_DATA,            true },
+        {QG_COLUMN_TENSOR,          false},
+        {QG_COLUMN_M,               true },
+        {QG_COLUMN_N,               false},
+        {QG_COLUMN_K,               true },
+        {QG_COLUMN_SEED,            false},
+        {QG_COLUMN_STATUS,          true },
+        {QG_COLUMN_METRIC_QSNR_DB,  true },
+        {QG_COLUMN_TIMING_GB_PER_S, false},
+        {QG_COLUMN_REASON,          false},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
         if (wanted[i].always || varies(v, wanted[i].column))
             add_column(v, wanted[i].column);
+}
+
+static bool is_empty(const view *v, qg_column column) {
+    for (int64_t i = 0; i < v->count; i++) {
+        table_row row = {v->table, v->rows[i]};
+        if (!is_missing(read_cell(&row, column), qg_column_describe(column)))
+            return false;
+    }
+    return true;
+}
+
+// Columns that no row has a value in, unless they were asked for by name or all are like that.
+static void drop_empty(view *v) {
+    int kept = 0;
+    for (int i = 0; i < v->column_count; i++)
+        if (v->named[v->columns[i]] || !is_empty(v, v->columns[i]))
+            v->columns[kept++] = v->columns[i];
+    v->column_count = kept ? kept : v->column_count;
 }
 
 // --------------------------------------------------------------------------------------- printing
@@ -181,15 +207,22 @@ static void grid_cell(const void *context, int64_t row, int column, char text[QG
     print_readable(read_cell(&r, v->columns[column]), v->columns[column], text);
 }
 
-static void print_grid(const view *v, bool markdown, FILE *stream) {
+// width 0: any.
+static void print_grid(const view *v, bool markdown, int width, FILE *stream) {
     static char names[QG_GRID_COLUMNS][64];
-    qg_text_grid grid = {
-        .columns = v->column_count, .rows = v->count, .cell = grid_cell, .context = v};
+    qg_text_grid grid = {.columns = v->column_count,
+                         .rows = v->count,
+                         .cell = grid_cell,
+                         .context = v,
+                         .width = width};
     if (grid.columns > QG_GRID_COLUMNS)
         grid.columns = QG_GRID_COLUMNS;
     for (int i = 0; i < grid.columns; i++) {
-        grid.title[i] = full_name(v->columns[i], names[i]);
-        grid.right[i] = qg_column_describe(v->columns[i])->type != QG_COLUMN_TEXT;
+        qg_column column = v->columns[i];
+        grid.title[i] = full_name(column, names[i]);
+        grid.right[i] = qg_column_describe(column)->type != QG_COLUMN_TEXT;
+        grid.middle[i] = column == QG_COLUMN_TENSOR || column == QG_COLUMN_DATA;
+        grid.whole[i] = !grid.middle[i] && column != QG_COLUMN_REASON;
     }
     if (markdown)
         qg_text_grid_markdown(&grid, stream);
@@ -283,29 +316,31 @@ bool qg_show_knows_format(const char *format) {
 }
 
 static qg_status print_view(view *v, const char *format, FILE *stream) {
-    bool everything = strcmp(format, "tsv") == 0 || strcmp(format, "json") == 0;
-    if (v->column_count == 0 && everything)
-        for (int i = 0; i < QG_COLUMN_COUNT; i++)
-            add_column(v, (qg_column)i);
-    if (v->column_count == 0)
+    enum { STANDARD_WIDTH = 100 };
+    bool chosen = v->column_count == 0;
+    if (chosen)
         choose_columns(v);
     if (strcmp(format, "json") == 0)
         return print_json(v, stream);
-    if (strcmp(format, "tsv") == 0)
+    if (strcmp(format, "tsv") == 0) {
         print_tsv(v, stream);
-    else
-        print_grid(v, strcmp(format, "markdown") == 0, stream);
+        return QG_OK;
+    }
+    drop_empty(v);
+    print_grid(v, strcmp(format, "markdown") == 0,
+               chosen ? qg_terminal_width(stream, STANDARD_WIDTH) : 0, stream);
     return QG_OK;
 }
 
-static qg_status select_rows(view *v, const qg_expressions *where) {
+static qg_status select_rows(view *v, const qg_expressions *where, const qg_expressions *exclude) {
     int64_t count = qg_table_rows(v->table);
     v->rows = malloc(((size_t)count + 1) * sizeof *v->rows);
     if (!v->rows)
         return qg_fail(QG_ERROR_MEMORY, "out of memory for the rows");
     for (int64_t i = 0; i < count; i++) {
         table_row row = {v->table, i};
-        if (where->count == 0 || qg_expressions_any(where, read_cell, &row))
+        if ((where->count == 0 || qg_expressions_any(where, read_cell, &row)) &&
+            !qg_expressions_any(exclude, read_cell, &row))
             v->rows[v->count++] = i;
     }
     return QG_OK;
@@ -317,7 +352,7 @@ static int fail(const char *option, qg_status status) {
 }
 
 static int show_table(view *v, const qg_show_options *options, const qg_expressions *where,
-                      FILE *stream) {
+                      const qg_expressions *exclude, FILE *stream) {
     qg_table *table;
     bool complete, verified;
     qg_status status = qg_results_read(options->path, &table, &complete, &verified);
@@ -328,7 +363,7 @@ static int show_table(view *v, const qg_show_options *options, const qg_expressi
         qg_message_warning("%s: the content does not match its digest", options->path);
     if (!complete)
         qg_message_note("%s is incomplete: cases of its plan have no result", options->path);
-    status = select_rows(v, where);
+    status = select_rows(v, where, exclude);
     if (!status && v->count > 0)
         status = print_view(v, options->format ? options->format : "text", stream);
     int code = status ? fail("", status) : v->count > 0 ? 0 : 4;
@@ -340,21 +375,33 @@ static int show_table(view *v, const qg_show_options *options, const qg_expressi
     return code;
 }
 
+static qg_status read_expressions(const char *const *texts, int count, qg_expressions *out) {
+    qg_status status = QG_OK;
+    for (int i = 0; i < count && !status; i++)
+        status = qg_near_hint(qg_expressions_add(out, texts[i], every_column), ALL_COLUMNS);
+    return status;
+}
+
 int qg_show(const qg_show_options *options, FILE *stream) {
     view *v = calloc(1, sizeof *v);
-    qg_expressions where = {0};
+    qg_expressions where = {0}, exclude = {0};
     qg_status status = v ? QG_OK : qg_fail(QG_ERROR_MEMORY, "out of memory");
     const char *option = "";
-    for (int i = 0; i < options->where_count && !status; i++) {
+    if (!status) {
         option = "--where";
-        status = qg_expressions_add(&where, options->where[i], every_column);
+        status = read_expressions(options->where, options->where_count, &where);
+    }
+    if (!status) {
+        option = "--exclude";
+        status = read_expressions(options->exclude, options->exclude_count, &exclude);
     }
     if (!status && options->columns) {
         option = "--columns";
         status = read_columns(v, options->columns);
     }
-    int code = status ? fail(option, status) : show_table(v, options, &where, stream);
+    int code = status ? fail(option, status) : show_table(v, options, &where, &exclude, stream);
     qg_expressions_free(&where);
+    qg_expressions_free(&exclude);
     free(v);
     return code;
 }

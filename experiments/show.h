@@ -9,7 +9,9 @@ typedef struct qg_show_options {
     const char *path;
     const char *const *where; // (where_count) expressions, any of which must hold
     int where_count;
-    const char *columns; // a list, NULL: what the format shows by default
+    const char *const *exclude; // (exclude_count) expressions, none of which may hold
+    int exclude_count;
+    const char *columns; // a list, NULL: what a reader wants to see
     const char *format;  // text, tsv, json, markdown; NULL: text
 } qg_show_options;
 

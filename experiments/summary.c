@@ -1,6 +1,7 @@
 // The end table and what follows it. See summary.h.
 #include <summary.h>
 
+#include <qg_axis.h>
 #include <qg_plan_build.h>
 #include <qg_table.h>
 #include <text_grid.h>
@@ -29,7 +30,8 @@ static bool is_failure(qg_case_status status) {
 
 // Rows of equal format, layout, rule, rounding and backend.
 typedef struct group {
-    int64_t first_row, format_row; // first row of the group, and of its format
+    int64_t first_row;
+    int64_t order, format_order; // of the plan's first case like it, and of its format
     int64_t cases;
     double qsnr_db, rel_frobenius; // medians
     double saturated, underflowed; // shares
@@ -52,11 +54,11 @@ static int by_key(const void *left, const void *right) {
     return (a->row > b->row) - (a->row < b->row);
 }
 
-static int by_format_then_row(const void *left, const void *right) {
+static int by_format_then_order(const void *left, const void *right) {
     const group *a = left, *b = right;
-    if (a->format_row != b->format_row)
-        return a->format_row < b->format_row ? -1 : 1;
-    return (a->first_row > b->first_row) - (a->first_row < b->first_row);
+    if (a->format_order != b->format_order)
+        return a->format_order < b->format_order ? -1 : 1;
+    return (a->order > b->order) - (a->order < b->order);
 }
 
 static int by_value(const void *left, const void *right) {
@@ -125,20 +127,37 @@ static bool is_measured(const qg_table *table, int64_t row) {
            !isnan(qg_table_f64(table, row, QG_COLUMN_TIMING_GB_PER_S));
 }
 
-static void set_format_rows(group *groups, int64_t count, const qg_table *table) {
-    for (int64_t i = 0; i < count; i++) {
-        groups[i].format_row = groups[i].first_row;
+static bool is_like(const qg_case *c, const qg_table *table, int64_t row) {
+    for (int i = 0; i < KEY_COUNT; i++)
+        if (strcmp(qg_axis_cell(c, KEYS[i]).text, text_of(table, row, KEYS[i])) != 0)
+            return false;
+    return true;
+}
+
+// The place in the plan of the first case like the row, whether or not that case has a result: a
+// part of a sweep is listed in the order of the whole.
+static int64_t order_of(const qg_plan *plan, const qg_table *table, int64_t row) {
+    int64_t own = qg_table_order(table, row);
+    for (int64_t i = 0; i < own && i < qg_plan_count(plan); i++)
+        if (is_like(qg_plan_case(plan, i), table, row))
+            return i;
+    return own;
+}
+
+static void set_orders(group *groups, int64_t count, const qg_plan *plan, const qg_table *table) {
+    for (int64_t i = 0; i < count; i++)
+        groups[i].order = groups[i].format_order = order_of(plan, table, groups[i].first_row);
+    for (int64_t i = 0; i < count; i++)
         for (int64_t j = 0; j < count; j++)
-            if (groups[j].first_row < groups[i].format_row &&
+            if (groups[j].order < groups[i].format_order &&
                 strcmp(text_of(table, groups[j].first_row, QG_COLUMN_FORMAT),
                        text_of(table, groups[i].first_row, QG_COLUMN_FORMAT)) == 0)
-                groups[i].format_row = groups[j].first_row;
-    }
+                groups[i].format_order = groups[j].order;
 }
 
 // Fills `groups`, which has room for one per row; returns how many there are.
-static int64_t group_rows(const qg_table *table, keyed_row *rows, int64_t count, double *values,
-                          group *groups) {
+static int64_t group_rows(const qg_plan *plan, const qg_table *table, keyed_row *rows,
+                          int64_t count, double *values, group *groups) {
     int64_t found = 0;
     if (count > 0)
         qsort(rows, (size_t)count, sizeof *rows, by_key);
@@ -147,9 +166,9 @@ static int64_t group_rows(const qg_table *table, keyed_row *rows, int64_t count,
             ;
         groups[found++] = make_group(table, rows + first, last - first, values);
     }
-    set_format_rows(groups, found, table);
+    set_orders(groups, found, plan, table);
     if (found > 0)
-        qsort(groups, (size_t)found, sizeof *groups, by_format_then_row);
+        qsort(groups, (size_t)found, sizeof *groups, by_format_then_order);
     return found;
 }
 
@@ -277,7 +296,7 @@ static void print_table(const qg_summary *s, FILE *stream) {
         if (is_measured(table, row))
             status = key_row(pool, table, row, &keyed[count++]);
     if (ready && !status)
-        print_groups(s, groups, group_rows(table, keyed, count, values, groups), stream);
+        print_groups(s, groups, group_rows(s->plan, table, keyed, count, values, groups), stream);
     free(keyed);
     free(values);
     free(groups);
@@ -325,11 +344,16 @@ static void print_reasons(const qg_summary *s, qg_case_status status, FILE *stre
                 count - MOST_REASONS);
 }
 
-static void print_statuses(const qg_summary *s, FILE *stream) {
-    const qg_sweep_outcome *o = s->outcome;
-    int64_t counts[QG_CASE_STATUS_COUNT + 1] = {0}, rows = qg_table_rows(o->table);
-    for (int64_t row = 0; row < rows; row++)
-        counts[status_of(o->table, row)]++;
+static void count_statuses(const qg_table *table, int64_t counts[QG_CASE_STATUS_COUNT + 1]) {
+    memset(counts, 0, (QG_CASE_STATUS_COUNT + 1) * sizeof *counts);
+    for (int64_t row = 0; row < qg_table_rows(table); row++)
+        counts[status_of(table, row)]++;
+}
+
+// "24 cases: 20 RAN, 4 FAILED", without a line end.
+static void print_counts(const qg_summary *s, FILE *stream) {
+    int64_t counts[QG_CASE_STATUS_COUNT + 1], rows = qg_table_rows(s->outcome->table);
+    count_statuses(s->outcome->table, counts);
     fprintf(stream, "%" PRId64 " case%s", rows, rows == 1 ? "" : "s");
     const char *separator = ": ";
     for (int i = 0; i < QG_CASE_STATUS_COUNT; i++)
@@ -338,9 +362,14 @@ static void print_statuses(const qg_summary *s, FILE *stream) {
                     qg_case_status_name((qg_case_status)i));
             separator = ", ";
         }
+}
+
+static void print_statuses(const qg_summary *s, FILE *stream) {
+    print_counts(s, stream);
     fputc('\n', stream);
     print_reasons(s, QG_CASE_SKIPPED, stream);
     print_reasons(s, QG_CASE_UNAVAILABLE, stream);
+    print_reasons(s, QG_CASE_MISTRUSTED, stream);
 }
 
 // --------------------------------------------------------------------------------------- failures
@@ -381,19 +410,28 @@ static void print_show(const qg_summary *s, const char *rest, FILE *stream) {
             qg_shell_append(word, sizeof word, s->out) ? word : s->out, rest);
 }
 
+// The rows to look at first.
+static void print_rows_to_see(const qg_summary *s, FILE *stream) {
+    static const qg_case_status bad[] = {QG_CASE_FAILED, QG_CASE_CRASHED, QG_CASE_TIMEOUT};
+    int64_t counts[QG_CASE_STATUS_COUNT + 1];
+    char rest[160] = "";
+    size_t length = 0;
+    count_statuses(s->outcome->table, counts);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        if (counts[bad[i]] > 0)
+            length += (size_t)snprintf(rest + length, sizeof rest - length, " --where status=%s",
+                                       qg_case_status_name(bad[i]));
+    if (length == 0 && counts[QG_CASE_MISTRUSTED] > 0)
+        snprintf(rest, sizeof rest, " --where 'status=MISTRUSTED'");
+    print_show(s, rest, stream);
+}
+
 static void print_next(const qg_summary *s, FILE *stream) {
     const qg_sweep_outcome *o = s->outcome;
-    int64_t failed =
-        o->status[QG_CASE_FAILED] + o->status[QG_CASE_CRASHED] + o->status[QG_CASE_TIMEOUT];
     if (o->merged) {
         if (o->reused < o->cases)
             fprintf(stream, "wrote %s\n", s->out);
-        print_show(s,
-                   failed                              ? " --where status=FAILED --where "
-                                                         "status=CRASHED --where status=TIMEOUT"
-                   : o->status[QG_CASE_MISTRUSTED] > 0 ? " --where 'status!=MISTRUSTED'"
-                                                       : "",
-                   stream);
+        print_rows_to_see(s, stream);
         return;
     }
     if (o->missing > 0)
@@ -402,12 +440,32 @@ static void print_next(const qg_summary *s, FILE *stream) {
                 "next: the same command again resumes\n",
                 o->missing, o->cases);
     else
-        fprintf(stream, "kept in %s.parts\nnext: run the other shards, or --merge\n", s->out);
+        fprintf(stream, "kept in %s.parts\nnext: the same command with --merge\n", s->out);
+}
+
+// One of several that has nothing to merge. Under a launcher the others run already.
+static void print_shard(const qg_summary *s, FILE *stream) {
+    const qg_sweep_outcome *o = s->outcome;
+    fprintf(stream, "shard %d/%d: ", s->shard->shard, s->shard->shards);
+    print_counts(s, stream);
+    if (o->missing > 0) {
+        fprintf(stream, "; %" PRId64 " of %" PRId64 " have no result yet\n", o->missing, o->cases);
+        fprintf(stream, "next: the same command again resumes\n");
+        return;
+    }
+    fprintf(stream, "; kept in %s.parts\n", s->out);
+    if (!s->shard->origin)
+        fprintf(stream, "next: the other shards; the last one merges, and so does --merge\n");
 }
 
 void qg_summary_print(const qg_summary *s, FILE *stream) {
-    if (!s->outcome->table)
+    if (!s->outcome->table || (s->merge_only && !s->outcome->merged))
         return;
+    if (s->shard->shards > 1 && !s->outcome->merged) {
+        print_failures(s, stream);
+        print_shard(s, stream);
+        return;
+    }
     print_table(s, stream);
     print_statuses(s, stream);
     print_failures(s, stream);

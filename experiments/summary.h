@@ -2,6 +2,7 @@
 #ifndef SUMMARY_H
 #define SUMMARY_H
 
+#include <launcher.h>
 #include <qg_sweep.h>
 #include <stdio.h>
 
@@ -11,8 +12,12 @@ typedef struct qg_summary {
     const char *program; // as the user typed it
     const char *out;     // the result file as given
     int width;           // columns to fit into
+    const qg_shard *shard;
+    bool merge_only; // --merge
 } qg_summary;
 
+// A shard of several that does not merge prints two lines and its failures; a merge that lacks
+// cases prints nothing: the sweep's message says it.
 void qg_summary_print(const qg_summary *summary, FILE *stream);
 
 #endif

@@ -22,6 +22,7 @@ enum {
     WHERE,
     EXCLUDE,
     LIST,
+    LIST_NAMES,
     REPRO,
     OUT,
     RESUME,
@@ -51,7 +52,7 @@ typedef struct state {
     poptContext context;
     qg_command *command;
     bool given[CODE_COUNT];
-    bool axis_given;
+    const char *axis_given;    // an option of a sweep that was there, NULL: none
     char *values[MOST_VALUES]; // freed at the end
     int value_count;
     const char **stuffed; // words of --repro
@@ -73,13 +74,20 @@ static struct poptOption plan_options[] = {
           "the default grid of m and k: smoke (seconds), default (about a minute), "
           "paper (minutes; m * k up to 2^24)",
           "NAME"),
-    VALUE("plan", PLAN, "a plan file: [name] opens a section, lines are `option value`", "FILE"),
+    VALUE("plan", PLAN,
+          "a plan file: [name] opens a section, lines are `option value`, # opens a comment; lines "
+          "before the first section make one of their own; sections are united. List options of "
+          "the command line replace those of every section; its --where and --exclude join the "
+          "section's",
+          "FILE"),
     VALUE("where", WHERE,
           "only cases for which it holds: column, one of = != < <= > >=, value or "
           "glob; & joins, repeated options or",
           "E"),
     VALUE("exclude", EXCLUDE, "no cases for which it holds", "E"),
     FLAG("list", 0, LIST, "print the plan, one line per case, and an estimate; run nothing"),
+    FLAG("list-names", 0, LIST_NAMES,
+         "print the names of formats, recipes, rules, roundings, data laws, layouts; run nothing"),
     VALUE("repro", REPRO, "take the arguments in LINE, from a result's column repro", "LINE"),
     POPT_TABLEEND};
 
@@ -105,9 +113,10 @@ static struct poptOption run_options[] = {
     POPT_TABLEEND};
 
 static struct poptOption show_options[] = {
-    VALUE("show", SHOW, "print a result file; --where selects rows, by any column", "FILE"),
-    VALUE("columns", COLUMNS, "columns to print; globs over names (*_db) or group/name (counts/*)",
-          "L"),
+    VALUE("show", SHOW,
+          "print a result file; --where and --exclude select rows, by any column", "FILE"),
+    VALUE("columns", COLUMNS,
+          "columns to print; globs over names (*_db, * for all) or group/name (counts/*)", "L"),
     VALUE("format", FORMAT, "text, tsv, json, markdown", "NAME"),
     POPT_TABLEEND};
 
@@ -119,8 +128,7 @@ static struct poptOption common_options[] = {
 
 #define GROUP(table, title) {NULL, 0, POPT_ARG_INCLUDE_TABLE, table, 0, title, NULL}
 static struct poptOption options[] = {
-    GROUP(plan_options, "What to sweep (L: a,b,c; numbers also lo:hi:step and lo:hi:*2; @file; "
-                        "globs over names):"),
+    GROUP(plan_options, "What to sweep (L: a,b,c; lo:hi:step; lo:hi:*2; @file; globs over names):"),
     GROUP(run_options, "How to run it:"),
     GROUP(show_options, "Results:"),
     GROUP(common_options, "Common options:"),
@@ -219,7 +227,7 @@ static int check_isa(const char *option, const char *name) {
 }
 
 static int take_axis(state *s, qg_axis axis, const char *value) {
-    s->axis_given = true;
+    s->axis_given = qg_axis_describe(axis)->option;
     s->command->plans |= axis == QG_AXIS_FORMAT;
     qg_status status =
         qg_plan_request_set(s->command->request, qg_axis_describe(axis)->option, value);
@@ -227,24 +235,38 @@ static int take_axis(state *s, qg_axis axis, const char *value) {
 }
 
 static int take_plan_option(state *s, const char *option, const char *value) {
-    s->axis_given |= strcmp(option, "where") != 0;
+    s->axis_given = option;
     qg_status status = qg_plan_request_set(s->command->request, option, value);
     return status ? fail("", status) : 0;
 }
 
 static int take_plan(state *s, const char *path) {
-    s->axis_given = s->command->plans = true;
+    s->axis_given = "plan";
+    s->command->plans = true;
     qg_status status = qg_plan_request_file(s->command->request, path);
     return status ? fail("--plan", status) : 0;
 }
 
-static int take_where(state *s, const char *value) {
-    if (s->command->where_count == QG_MOST_WHERE) {
-        qg_message_error("--where: more than %d expressions", QG_MOST_WHERE);
+// Kept until it is known whose columns they name: a plan's or a file's.
+static int take_expression(const char *option, const char *value, const char **kept, int *count) {
+    if (*count == QG_MOST_WHERE) {
+        qg_message_error("%s: more than %d expressions", option, QG_MOST_WHERE);
         return 2;
     }
-    s->command->where[s->command->where_count++] = value;
+    kept[(*count)++] = value;
     return 0;
+}
+
+// Whether every quote of a line is closed: popt takes an open one as closed at the end.
+static bool quotes_are_closed(const char *line) {
+    char open = 0;
+    for (; *line; line++) {
+        if (*line == '\\' && open != '\'' && line[1])
+            line++;
+        else if (open ? *line == open : *line == '"' || *line == '\'')
+            open = open ? 0 : *line;
+    }
+    return !open;
 }
 
 // Puts the words of LINE where the option stood. A leading program name is dropped.
@@ -254,7 +276,8 @@ static int take_repro(state *s, const char *line) {
         qg_message_error("--repro: given twice");
         return 2;
     }
-    if (poptParseArgvString(line, &argc, &s->stuffed) != 0 || argc == 0) {
+    if (!quotes_are_closed(line) || poptParseArgvString(line, &argc, &s->stuffed) != 0 ||
+        argc == 0) {
         s->stuffed = NULL;
         qg_message_error("--repro: '%.60s' is no line of arguments", line);
         return 2;
@@ -298,9 +321,10 @@ static int take(state *s, int code, const char *value) {
     switch (code) {
     case LEVEL: return take_plan_option(s, "level", value);
     case PLAN: return take_plan(s, value);
-    case WHERE: return take_where(s, value);
-    case EXCLUDE: return take_plan_option(s, "exclude", value);
+    case WHERE: return take_expression("--where", value, c->where, &c->where_count);
+    case EXCLUDE: return take_expression("--exclude", value, c->exclude, &c->exclude_count);
     case LIST: c->list = true; return 0;
+    case LIST_NAMES: c->list_names = true; return 0;
     case REPRO: return take_repro(s, value);
     case OUT: c->run.out = value; return 0;
     case OVERWRITE: c->run.existing = QG_EXISTING_OVERWRITE; return 0;
@@ -338,15 +362,17 @@ static int check_pairs(const state *s) {
         int first, second;
         const char *first_name, *second_name;
     } pairs[] = {
-        {RESUME,    OVERWRITE, "--resume",    "--overwrite"},
-        {RESUME,    REUSE,     "--resume",    "--reuse"    },
-        {OVERWRITE, REUSE,     "--overwrite", "--reuse"    },
-        {VERBOSE,   QUIET,     "-v",          "-q"         },
-        {LIST,      MERGE,     "--list",      "--merge"    },
-        {SHOW,      LIST,      "--show",      "--list"     },
-        {SHOW,      MERGE,     "--show",      "--merge"    },
-        {SHARD,     MERGE,     "--shard",     "--merge"    },
-        {OVERWRITE, MERGE,     "--overwrite", "--merge"    },
+        {RESUME,    OVERWRITE,  "--resume",    "--overwrite" },
+        {RESUME,    REUSE,      "--resume",    "--reuse"     },
+        {OVERWRITE, REUSE,      "--overwrite", "--reuse"     },
+        {VERBOSE,   QUIET,      "-v",          "-q"          },
+        {LIST,      MERGE,      "--list",      "--merge"     },
+        {LIST,      LIST_NAMES, "--list",      "--list-names"},
+        {SHOW,      LIST_NAMES, "--show",      "--list-names"},
+        {SHOW,      LIST,       "--show",      "--list"      },
+        {SHOW,      MERGE,      "--show",      "--merge"     },
+        {SHARD,     MERGE,      "--shard",     "--merge"     },
+        {OVERWRITE, MERGE,      "--overwrite", "--merge"     },
     };
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
         if (s->given[pairs[i].first] && s->given[pairs[i].second])
@@ -361,18 +387,22 @@ static int check_show(const state *s) {
         return 2;
     }
     if (c->show && s->axis_given) {
-        qg_message_error(
-            "--show prints a file that is there: options of a sweep do not go with it");
+        qg_message_error("--show prints a file that is there: --%s is an option of a sweep; rows "
+                         "are selected by --where and --exclude",
+                         s->axis_given);
         return 2;
     }
     return 0;
 }
 
-// The expressions of --where are a plan's, unless a file is shown.
-static int give_where(state *s) {
+// The expressions are a plan's, unless a file is shown.
+static int give_expressions(state *s) {
+    const qg_command *c = s->command;
     int code = 0;
-    for (int i = 0; i < s->command->where_count && !s->command->show && !code; i++)
-        code = take_plan_option(s, "where", s->command->where[i]);
+    for (int i = 0; i < c->where_count && !c->show && !code; i++)
+        code = take_plan_option(s, "where", c->where[i]);
+    for (int i = 0; i < c->exclude_count && !c->show && !code; i++)
+        code = take_plan_option(s, "exclude", c->exclude[i]);
     return code;
 }
 
@@ -398,9 +428,9 @@ static int check(state *s) {
     int code = check_pairs(s);
     if (!code)
         code = check_show(s);
-    if (!code && !c->show && !c->plans) {
-        qg_message_error("--formats is required, e.g. --formats e4m3,mxfp8 (--help lists all "
-                         "options)");
+    if (!code && !c->show && !c->plans && !c->list_names) {
+        qg_message_error("--formats is required, e.g. --formats e4m3,mxfp8 (--list-names lists "
+                         "names, --help options)");
         return 2;
     }
     if (!code && !*c->run.out) {
@@ -408,7 +438,7 @@ static int check(state *s) {
         return 2;
     }
     if (!code)
-        code = give_where(s);
+        code = give_expressions(s);
     if (!code)
         code = check_environment(s);
     return code ? code : find_shard(s);
@@ -503,6 +533,8 @@ int qg_command_read(int argc, const char **argv, qg_command *command) {
     command->run.shards = command->shard.shards;
     command->show_options.where = command->where;
     command->show_options.where_count = command->where_count;
+    command->show_options.exclude = command->exclude;
+    command->show_options.exclude_count = command->exclude_count;
     return code;
 }
 

@@ -15,8 +15,9 @@ typedef struct qg_command {
     bool list;
     bool show;
     qg_show_options show_options;
-    const char *where[QG_MOST_WHERE];
-    int where_count;
+    bool list_names;
+    const char *where[QG_MOST_WHERE], *exclude[QG_MOST_WHERE];
+    int where_count, exclude_count;
     qg_sweep_options run;
     qg_shard shard; // from --shard or the launcher
     bool version;

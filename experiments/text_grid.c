@@ -60,11 +60,12 @@ int qg_text_grid_width(const qg_text_grid *grid) {
 }
 
 // Takes from the widest column of texts until the whole fits.
-static void narrow(const qg_text_grid *grid, int widths[QG_GRID_COLUMNS]) {
+static void narrow(const qg_text_grid *grid, bool whole_too, int widths[QG_GRID_COLUMNS]) {
     for (int excess = grid->width ? total(grid, widths) - grid->width : 0; excess > 0; excess--) {
         int widest = -1;
         for (int column = 0; column < grid->columns; column++)
-            if (!grid->right[column] && (widest < 0 || widths[column] > widths[widest]))
+            if (!grid->right[column] && (whole_too || !grid->whole[column]) &&
+                (widest < 0 || widths[column] > widths[widest]))
                 widest = column;
         if (widest < 0 || widths[widest] <= NARROWEST)
             return;
@@ -72,14 +73,21 @@ static void narrow(const qg_text_grid *grid, int widths[QG_GRID_COLUMNS]) {
     }
 }
 
-static void cut(char *text, int width) {
-    if (characters(text) <= width)
-        return;
-    char *c = text;
-    for (int kept = 0; *c; c++)
-        if (((unsigned char)*c & 0xC0) != 0x80 && kept++ == width - 1)
+// Where the character of that number begins.
+static char *character(char *text, int number) {
+    for (int before = 0; *text; text++)
+        if (((unsigned char)*text & 0xC0) != 0x80 && before++ == number)
             break;
-    strcpy(c, "~");
+    return text;
+}
+
+static void cut(char *text, int width, bool middle) {
+    int length = characters(text), tail = middle ? (width - 1) * 2 / 3 : 0;
+    if (length <= width)
+        return;
+    char *end = character(text, length - tail), *to = character(text, width - 1 - tail);
+    *to = '~';
+    memmove(to + 1, end, strlen(end) + 1);
 }
 
 static void print_row(const qg_text_grid *grid, int64_t row, const int widths[QG_GRID_COLUMNS],
@@ -88,7 +96,7 @@ static void print_row(const qg_text_grid *grid, int64_t row, const int widths[QG
     int owed = 0; // spaces, printed once something follows them
     for (int column = 0; column < grid->columns; column++) {
         read_cell(grid, row, column, text);
-        cut(text, widths[column]);
+        cut(text, widths[column], grid->middle[column]);
         int space = widths[column] - characters(text);
         owed += (column ? GAP : 0) + (grid->right[column] ? space : 0);
         if (text[0])
@@ -101,7 +109,8 @@ static void print_row(const qg_text_grid *grid, int64_t row, const int widths[QG
 void qg_text_grid_print(const qg_text_grid *grid, FILE *stream) {
     int widths[QG_GRID_COLUMNS];
     measure(grid, widths);
-    narrow(grid, widths);
+    narrow(grid, false, widths);
+    narrow(grid, true, widths);
     for (int64_t row = -1; row < grid->rows; row++)
         print_row(grid, row, widths, stream);
 }
@@ -129,8 +138,8 @@ void qg_text_grid_markdown(const qg_text_grid *grid, FILE *stream) {
         print_markdown_row(grid, row, stream);
 }
 
-int qg_terminal_width(FILE *stream) {
-    enum { STANDARD = 80, NARROW = 20 };
+int qg_terminal_width(FILE *stream, int standard) {
+    enum { NARROW = 20 };
     struct winsize size;
     const char *columns = getenv("COLUMNS");
     int64_t number;
@@ -138,5 +147,5 @@ int qg_terminal_width(FILE *stream) {
         return size.ws_col;
     if (columns && qg_number_i64(columns, &number) && number >= NARROW && number < 10000)
         return (int)number;
-    return STANDARD;
+    return standard;
 }

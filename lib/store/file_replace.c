@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <qg_digest.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,10 @@ static int write_all(int file, const char *bytes, size_t size) {
     return 0;
 }
 
-qg_status qg_replacement_write(const qg_replacement *replacement, const void *bytes, size_t size) {
+qg_status qg_replacement_write(qg_replacement *replacement, const void *bytes, size_t size,
+                               bool read_back) {
+    replacement->read_back = read_back;
+    replacement->digest = read_back ? qg_digest_bytes(bytes, size) : 0;
     const char *path = replacement->temporary;
     int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (file < 0)
@@ -69,12 +73,44 @@ static void sync_folder_of(const char *path) {
     free(folder);
 }
 
+static qg_status digest_file(const char *path, int file, uint64_t *out) {
+    enum { PIECE = 1 << 18 };
+    char *piece = malloc(PIECE);
+    qg_digest *digest = NULL;
+    qg_status status =
+        piece ? qg_digest_create(&digest) : qg_fail(QG_ERROR_MEMORY, "no memory to read back");
+    ssize_t size = 1;
+    for (off_t at = 0; status == QG_OK && size != 0; at += size > 0 ? size : 0) {
+        size = pread(file, piece, PIECE, at);
+        if (size > 0)
+            qg_digest_add(digest, piece, (size_t)size);
+        else if (size < 0 && errno != EINTR)
+            status = io_error(path, "cannot read back");
+    }
+    if (status == QG_OK)
+        *out = qg_digest_value(digest);
+    qg_digest_free(digest);
+    free(piece);
+    return status;
+}
+
+static qg_status check_file(const qg_replacement *replacement, int file) {
+    uint64_t digest = 0;
+    qg_status status = digest_file(replacement->temporary, file, &digest);
+    if (status == QG_OK && digest != replacement->digest)
+        status = qg_fail(QG_ERROR_IO, "%s: it does not read back as it was written",
+                         replacement->temporary);
+    return status;
+}
+
 qg_status qg_replacement_commit(const qg_replacement *replacement) {
     const char *path = replacement->temporary;
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
         return io_error(path, "cannot open");
     qg_status status = fsync(file) == 0 ? QG_OK : io_error(path, "cannot sync");
+    if (status == QG_OK && replacement->read_back)
+        status = check_file(replacement, file);
     close(file);
     if (status == QG_OK && rename(path, replacement->target) != 0)
         status = io_error(replacement->target, "cannot rename the finished file to it");

@@ -11,12 +11,17 @@ typedef struct source_row {
     int64_t table, row;
 } source_row;
 
+// Neighbours of one table that stay neighbours: copied as one.
+typedef struct span {
+    int64_t table, row, count;
+} span;
+
 typedef struct merger {
     const qg_table *const *tables;
     int64_t count;
     qg_table *out;
-    source_row *rows; // those kept, in plan order
-    int64_t row_count;
+    span *spans; // of the rows kept, in plan order
+    int64_t span_count, row_count;
     int64_t **runs;   // runs[table][run]: its index in out
     uint32_t *texts;  // of the table under way: index in out + 1, 0 if not interned there yet
 } merger;
@@ -89,8 +94,18 @@ static void sift_down(const merger *m, const cursor *cursors, int64_t *heap, int
 static bool repeats(const merger *m, source_row row) {
     if (m->row_count == 0 || qg_table_order(m->tables[row.table], row.row) < 0)
         return false;
-    source_row last = m->rows[m->row_count - 1];
-    return qg_table_compare(m->tables[last.table], last.row, m->tables[row.table], row.row) == 0;
+    const span *last = &m->spans[m->span_count - 1];
+    return qg_table_compare(m->tables[last->table], last->row + last->count - 1,
+                            m->tables[row.table], row.row) == 0;
+}
+
+static void keep(merger *m, source_row row) {
+    span *last = m->span_count ? &m->spans[m->span_count - 1] : NULL;
+    if (last && last->table == row.table && last->row + last->count == row.row)
+        last->count++;
+    else
+        m->spans[m->span_count++] = (span){row.table, row.row, 1};
+    m->row_count++;
 }
 
 static void merge_sorted(merger *m, cursor *cursors, int64_t *heap) {
@@ -104,7 +119,7 @@ static void merge_sorted(merger *m, cursor *cursors, int64_t *heap) {
         int64_t table = heap[0];
         source_row row = head(cursors, table);
         if (!repeats(m, row))
-            m->rows[m->row_count++] = row;
+            keep(m, row);
         if (++cursors[table].at == qg_table_rows(m->tables[table]))
             heap[0] = heap[--count];
         sift_down(m, cursors, heap, count, 0);
@@ -115,10 +130,10 @@ static qg_status choose_rows(merger *m) {
     size_t total = 0, tables = (size_t)m->count + 1;
     for (int64_t t = 0; t < m->count; t++)
         total += (size_t)qg_table_rows(m->tables[t]);
-    m->rows = malloc((total + 1) * sizeof *m->rows);
+    m->spans = malloc((total + 1) * sizeof *m->spans);
     cursor *cursors = calloc(tables, sizeof *cursors);
     int64_t *heap = malloc(tables * sizeof *heap);
-    qg_status status = m->rows && cursors && heap ? sort_each(m, cursors) : no_memory();
+    qg_status status = m->spans && cursors && heap ? sort_each(m, cursors) : no_memory();
     if (status == QG_OK)
         merge_sorted(m, cursors, heap);
     free_cursors(cursors, m->count);
@@ -209,38 +224,27 @@ static bool any_has_column(const merger *m, qg_column column) {
     return false;
 }
 
-static void copy_numbers(const merger *m, qg_column column, char *to, size_t size) {
-    for (int64_t i = 0; i < m->row_count; i++) {
-        const char *from = m->tables[m->rows[i].table]->columns[column];
+static void copy_elements(const merger *m, qg_column column, char *to, size_t size) {
+    for (const span *p = m->spans; p < m->spans + m->span_count; p++) {
+        const char *from = m->tables[p->table]->columns[column];
         if (from)
-            memcpy(to + (size_t)i * size, from + (size_t)m->rows[i].row * size, size);
+            memcpy(to, from + (size_t)p->row * size, (size_t)p->count * size);
+        to += (size_t)p->count * size;
     }
 }
 
-static void renumber_runs(const merger *m, int64_t *runs) {
-    for (int64_t i = 0; i < m->row_count; i++) {
-        int64_t table = m->rows[i].table;
-        if (runs[i] >= 0)
-            runs[i] = runs[i] < m->tables[table]->run_count ? m->runs[table][runs[i]] : -1;
-    }
-}
-
-static qg_status copy_column(const merger *m, qg_column column) {
-    void *to;
-    qg_status status = qg_table_column(m->out, column, &to);
-    if (status != QG_OK)
-        return status;
-    copy_numbers(m, column, to, qg_column_size(qg_column_describe(column)->type));
-    if (column == QG_COLUMN_RUN)
-        renumber_runs(m, to);
-    return QG_OK;
+static void renumber_runs(const merger *m, int64_t *to) {
+    for (const span *p = m->spans; p < m->spans + m->span_count; to += p->count, p++)
+        for (int64_t i = 0; i < p->count; i++)
+            if (to[i] >= 0)
+                to[i] = to[i] < m->tables[p->table]->run_count ? m->runs[p->table][to[i]] : -1;
 }
 
 // The index in out of text `from` of a table, interned at its first use.
 static qg_status carry_text(const merger *m, const qg_table *table, uint32_t from, uint32_t *to) {
     if (m->texts[from] == 0) {
-        qg_status status = qg_text_intern(&m->out->texts, qg_text_at(&table->texts, from),
-                                          qg_text_length(&table->texts, from), to);
+        qg_status status = qg_text_intern(m->out->texts, qg_text_at(table->texts, from),
+                                          qg_text_length(table->texts, from), to);
         if (status != QG_OK)
             return status;
         m->texts[from] = *to + 1;
@@ -249,47 +253,67 @@ static qg_status carry_text(const merger *m, const qg_table *table, uint32_t fro
     return QG_OK;
 }
 
-static qg_status carry_texts_of(const merger *m, int64_t t, qg_column column, uint32_t *to) {
-    const uint32_t *from = m->tables[t]->columns[column];
-    for (int64_t i = 0; from && i < m->row_count; i++)
-        if (m->rows[i].table == t) {
-            qg_status status = carry_text(m, m->tables[t], from[m->rows[i].row], &to[i]);
+// Renumbers the texts that came from table t, of another pool.
+static qg_status carry_texts_of(const merger *m, int64_t t, uint32_t *to) {
+    for (const span *p = m->spans; p < m->spans + m->span_count; to += p->count, p++)
+        for (int64_t i = 0; p->table == t && i < p->count; i++) {
+            qg_status status = carry_text(m, m->tables[t], to[i], &to[i]);
             if (status != QG_OK)
                 return status;
         }
     return QG_OK;
 }
 
-static qg_status copy_text_columns(merger *m, int64_t t) {
-    m->texts = calloc((size_t)m->tables[t]->texts.count + 1, sizeof *m->texts);
+static qg_status carry_texts(merger *m, int64_t t) {
+    const qg_table *table = m->tables[t];
+    if (table->texts == m->out->texts)
+        return QG_OK;
+    m->texts = calloc((size_t)table->texts->count + 1, sizeof *m->texts);
     qg_status status = m->texts ? QG_OK : no_memory();
-    for (int i = 0; i < QG_COLUMN_COUNT && status == QG_OK; i++) {
-        qg_column column = (qg_column)i;
-        void *to;
-        if (qg_column_describe(column)->type != QG_COLUMN_TEXT || !m->tables[t]->columns[column])
-            continue;
-        status = qg_table_column(m->out, column, &to);
-        if (status == QG_OK)
-            status = carry_texts_of(m, t, column, to);
-    }
+    for (int i = 0; i < QG_COLUMN_COUNT && status == QG_OK; i++)
+        if (qg_column_describe((qg_column)i)->type == QG_COLUMN_TEXT && table->columns[i])
+            status = carry_texts_of(m, t, m->out->columns[i]);
     free(m->texts);
     m->texts = NULL;
     return status;
 }
 
-static qg_status copy_histograms(const merger *m) {
-    for (int64_t i = 0; i < m->row_count; i++) {
-        const int64_t *rel, *ulp;
-        qg_histogram *to;
-        if (!qg_table_histograms(m->tables[m->rows[i].table], m->rows[i].row, &rel, &ulp))
+static qg_status copy_columns(merger *m) {
+    qg_status status = QG_OK;
+    for (int i = 0; i < QG_COLUMN_COUNT && status == QG_OK; i++) {
+        qg_column column = (qg_column)i;
+        void *to;
+        if (!any_has_column(m, column))
             continue;
-        qg_status status = qg_table_add_histogram(m->out, i, &to);
-        if (status != QG_OK)
-            return status;
-        memcpy(to->rel, rel, sizeof to->rel);
-        memcpy(to->ulp, ulp, sizeof to->ulp);
+        status = qg_table_column(m->out, column, &to);
+        if (status == QG_OK)
+            copy_elements(m, column, to, qg_column_size(qg_column_describe(column)->type));
+        if (status == QG_OK && column == QG_COLUMN_RUN)
+            renumber_runs(m, to);
     }
+    for (int64_t t = 0; t < m->count && status == QG_OK; t++)
+        status = carry_texts(m, t);
+    return status;
+}
+
+static qg_status copy_histograms_of(const merger *m, const qg_table *table, int64_t from,
+                                    int64_t to) {
+    const int64_t *rel, *ulp;
+    if (!qg_table_histograms(table, from, &rel, &ulp))
+        return QG_OK;
+    if (table->histograms != m->out->histograms)
+        return qg_table_set_histograms(m->out, to, rel, ulp);
+    m->out->histogram_of[to] = table->histogram_of[from];
     return QG_OK;
+}
+
+static qg_status copy_histograms(const merger *m) {
+    int64_t row = 0, *histogram_of;
+    qg_status status = qg_table_histogram_of(m->out, &histogram_of);
+    for (const span *p = m->spans; p < m->spans + m->span_count; p++)
+        for (int64_t i = 0; i < p->count && status == QG_OK; i++, row++)
+            status = copy_histograms_of(m, m->tables[p->table], p->row + i, row);
+    return status;
 }
 
 // From the last table to the first, so that the first's stays.
@@ -309,14 +333,10 @@ static qg_status copy_contents(merger *m) {
     if (status != QG_OK)
         return status;
     m->out->rows = m->row_count;
-    for (int64_t i = 0; i < m->row_count; i++)
-        m->out->order[i] = qg_table_order(m->tables[m->rows[i].table], m->rows[i].row);
-    for (int i = 0; i < QG_COLUMN_COUNT && status == QG_OK; i++)
-        if (qg_column_describe((qg_column)i)->type != QG_COLUMN_TEXT &&
-            any_has_column(m, (qg_column)i))
-            status = copy_column(m, (qg_column)i);
-    for (int64_t t = 0; t < m->count && status == QG_OK; t++)
-        status = copy_text_columns(m, t);
+    int64_t *order = m->out->order;
+    for (const span *p = m->spans; p < m->spans + m->span_count; order += p->count, p++)
+        memcpy(order, m->tables[p->table]->order + p->row, (size_t)p->count * sizeof *order);
+    status = copy_columns(m);
     if (status == QG_OK)
         status = copy_histograms(m);
     if (status == QG_OK)
@@ -328,7 +348,7 @@ static void release(merger *m) {
     for (int64_t t = 0; m->runs && t < m->count; t++)
         free(m->runs[t]);
     free(m->runs);
-    free(m->rows);
+    free(m->spans);
     qg_table_free(m->out);
 }
 
@@ -338,6 +358,8 @@ qg_status qg_table_merge(const qg_table *const *tables, int64_t count, qg_table 
     qg_status status = check_plans(&m);
     if (status == QG_OK)
         status = qg_table_create(&m.out);
+    if (status == QG_OK && count > 0) // most tables share theirs already: nothing is copied
+        qg_table_share_pools(m.out, tables[0]);
     if (status == QG_OK && count > 0 && tables[0]->plan)
         status = qg_table_set_plan(m.out, tables[0]->plan);
     if (status == QG_OK)

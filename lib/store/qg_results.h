@@ -12,7 +12,8 @@ typedef enum qg_results_kind {
     QG_RESULTS_MERGED // all rows in plan order: gzip 1 and shuffle, dumps of formats and recipes
 } qg_results_kind;
 
-// Writes PATH atomically. `complete`: every case of the plan has a row.
+// Writes PATH atomically: to PATH.tmp, synced, if merged read back and verified, renamed.
+// `complete`: every case of the plan has a row.
 // QG_ERROR_IO names the path and the system's reason (disk full, no permission); then PATH is as it
 // was before and no .tmp remains.
 qg_status qg_results_write(const char *path, const qg_table *table, qg_results_kind kind,
@@ -27,7 +28,8 @@ qg_status qg_results_read(const char *path, qg_table **out, bool *complete, bool
 // Excludes /runs, /timing, cases/run, cases/seconds, cases/impl_used, plan/argv, file_time.
 qg_status qg_table_content_digest(const qg_table *table, uint64_t *out);
 
-// Merges tables: rows sorted by plan order, the first of equal (order, reference) kept, runs united.
+// Merges tables: rows sorted by plan order, the first of equal (order, reference) kept, runs
+// united.
 // QG_ERROR_ARGUMENT when their plans differ.
 qg_status qg_table_merge(const qg_table *const *tables, int64_t count, qg_table **out);
 

@@ -27,8 +27,8 @@ hid_t qg_hdf5_file_access(void);
 // A fixed-length UTF-8 type. Negative on failure.
 hid_t qg_hdf5_text_type(size_t width);
 
-// As qg_results_write, for tests: files that may exceed image_limit bytes are written by HDF5 itself
-// instead of in memory first.
+// As qg_results_write, for tests: files that may exceed image_limit bytes are written by HDF5
+// itself instead of in memory first.
 qg_status qg_results_write_limited(const char *path, const qg_table *table, qg_results_kind kind,
                                    bool complete, int64_t image_limit);
 

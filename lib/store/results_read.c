@@ -401,7 +401,7 @@ static qg_status intern_rows(reader *r, const source *s, const char *buffer, int
         size_t length = text_length(s, text, width);
         if (!qg_text_is_utf8(text, length, &wrong))
             return bad(r, s->object, "row %" PRId64 " is no UTF-8", begin + i);
-        qg_status status = qg_text_intern(&r->table->texts, text, length, &to[begin + i]);
+        qg_status status = qg_text_intern(r->table->texts, text, length, &to[begin + i]);
         if (status != QG_OK)
             return status;
     }
@@ -559,12 +559,10 @@ static qg_status store_histograms(reader *r, const int64_t *rows, int64_t count,
     for (int64_t i = 0; i < count; i++) {
         if (rows[i] < 0 || rows[i] >= r->table->rows || (i > 0 && rows[i] <= rows[i - 1]))
             return bad(r, "hist/row", "%" PRId64 " is not a row, or not in order", rows[i]);
-        qg_histogram *histogram;
-        qg_status status = qg_table_add_histogram(r->table, rows[i], &histogram);
+        qg_status status = qg_table_set_histograms(r->table, rows[i], rel + i * QG_HIST_LOG2_BINS,
+                                                   ulp + i * QG_HIST_ULP_BINS);
         if (status != QG_OK)
             return status;
-        memcpy(histogram->rel, rel + i * QG_HIST_LOG2_BINS, sizeof histogram->rel);
-        memcpy(histogram->ulp, ulp + i * QG_HIST_ULP_BINS, sizeof histogram->ulp);
     }
     return QG_OK;
 }
@@ -617,7 +615,7 @@ static qg_status read_argv(reader *r, hid_t group) {
     if (s.stored)
         status = lines ? read_texts(r, &s, lines) : no_memory(r);
     for (int64_t i = 0; s.stored && i < s.rows && status == QG_OK; i++)
-        status = qg_table_add_argv(r->table, qg_text_at(&r->table->texts, lines[i]));
+        status = qg_table_add_argv(r->table, qg_text_at(r->table->texts, lines[i]));
     free(lines);
     close_source(&s);
     return status;

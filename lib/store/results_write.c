@@ -1,8 +1,10 @@
 // Tables to result files. See qg_results.h.
 //
-// The file is built in memory (HDF5's core driver) and written in one piece: HDF5 itself would report
-// a full disk late or not at all. It costs the file's size in memory; files that may exceed
-// IMAGE_LIMIT are written by HDF5 into the temporary file instead.
+// The file is built in memory (HDF5's core driver) and written in one piece: HDF5 itself would
+// report a full disk late or not at all. It costs the file's size in memory; files that may exceed
+// IMAGE_LIMIT are written by HDF5 into the temporary file instead. Merged files take the place of
+// all parts, so they are read back before they get their name.
+#include <chunk_pack_internal.h>
 #include <dump_internal.h>
 #include <file_replace_internal.h>
 #include <results_hdf5_internal.h>
@@ -20,7 +22,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { SLAB_BYTES = 1 << 18, CORE_INCREMENT = 1 << 20, DIGEST_SIZE = 17, TIME_SIZE = 32 };
+enum { SLAB_BYTES = 1 << 18, DIGEST_SIZE = 17, TIME_SIZE = 32 };
+// Of the memory that a file is built in. HDF5 clears each increment before it fills it: this much
+// is still in the cache by then.
+enum { CORE_INCREMENT = 1 << 21 };
 // Half the children of a node of a chunk index; nodes have their full size from the start, and most
 // datasets one chunk.
 enum { CHUNK_FANOUT = 8 };
@@ -31,9 +36,11 @@ typedef struct writer {
     hid_t file;
     const qg_table *table;
     const int64_t *rows; // position in the file -> row of the table
+    bool in_order;       // position and row are the same
     bool merged;
-    bool failed;         // sticky: what follows a failure does nothing
-    qg_status status;    // of the failure, when it is not HDF5's
+    qg_chunk_packer *packer; // of merged files
+    bool failed;             // sticky: what follows a failure does nothing
+    qg_status status;        // of the failure, when it is not HDF5's
     char reason[QG_HDF5_REASON_SIZE]; // when it is: the next call would clear HDF5's error stack
 } writer;
 
@@ -98,7 +105,8 @@ static void put_root_attributes(writer *w, bool complete) {
     char time_text[TIME_SIZE], digest_text[DIGEST_SIZE];
     const char *plan = qg_table_plan(w->table);
     uint64_t digest;
-    qg_status status = qg_table_content_digest(w->table, &digest);
+    qg_status status = w->merged ? qg_table_content_digest_sorted(w->table, w->rows, &digest)
+                                 : qg_table_content_digest(w->table, &digest);
     if (status != QG_OK) {
         fail(w, status);
         return;
@@ -131,10 +139,13 @@ typedef struct dataset {
     int64_t rows, columns; // columns 0: one-dimensional
     hid_t type;            // in memory and, made little endian, in the file
     const void *fill;      // NULL: 0
-    gather_rows *gather;   // NULL: never written, all fill
+    const char *values;    // all, if they lie in memory as they shall in the file
+    gather_rows *gather;   // otherwise; neither: never written, all fill
     const void *context;
     const char *units, *long_name, *definition, *better; // NULL: none
 } dataset;
+
+static bool is_chunked(const writer *w, const dataset *d) { return w->merged && d->rows > 0; }
 
 static hid_t create_properties(writer *w, const dataset *d, hsize_t slab) {
     hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
@@ -144,7 +155,7 @@ static hid_t create_properties(writer *w, const dataset *d, hsize_t slab) {
     good(w, H5Pset_attr_phase_change(properties, 64, 48)); // no separate heap for a few attributes
     if (d->fill)
         good(w, H5Pset_fill_value(properties, d->type, d->fill));
-    if (w->merged && d->rows > 0) {
+    if (is_chunked(w, d)) {
         hsize_t chunk[2] = {slab, (hsize_t)d->columns};
         good(w, H5Pset_chunk(properties, d->columns ? 2 : 1, chunk));
         if (H5Tget_size(d->type) > 1)
@@ -155,29 +166,65 @@ static hid_t create_properties(writer *w, const dataset *d, hsize_t slab) {
 }
 
 static void write_slab(writer *w, const dataset *d, hid_t target, hid_t space, hsize_t begin,
-                       hsize_t count, char *buffer) {
+                       hsize_t count, const char *bytes) {
     hsize_t start[2] = {begin, 0}, extent[2] = {count, (hsize_t)d->columns};
-    int rank = d->columns ? 2 : 1;
-    d->gather(w, d->context, (int64_t)begin, (int64_t)count, buffer);
-    hid_t memory = H5Screate_simple(rank, extent, NULL);
+    hid_t memory = H5Screate_simple(d->columns ? 2 : 1, extent, NULL);
     if (good(w, memory) &&
         good(w, H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, extent, NULL)))
-        good(w, H5Dwrite(target, d->type, memory, space, H5P_DEFAULT, buffer));
+        good(w, H5Dwrite(target, d->type, memory, space, H5P_DEFAULT, bytes));
     if (memory >= 0)
         H5Sclose(memory);
 }
 
+// A chunk past HDF5's filters, which would pack it to the same elements in more time.
+static void write_chunk(writer *w, const dataset *d, hid_t target, hsize_t begin, hsize_t slab,
+                        const char *bytes) {
+    hsize_t start[2] = {begin, 0};
+    size_t count = (size_t)slab * (d->columns ? (size_t)d->columns : 1), size;
+    const void *packed;
+    qg_status status = qg_chunk_pack(w->packer, bytes, count, H5Tget_size(d->type), &packed, &size);
+    if (status != QG_OK)
+        fail(w, status);
+    else
+        good(w, H5Dwrite_chunk(target, H5P_DEFAULT, 0, start, size, packed));
+}
+
+// packs: the bytes are the file's, so that chunks can be packed here.
 static void write_slabs(writer *w, const dataset *d, hid_t target, hid_t space, hsize_t slab,
-                        size_t row_size) {
+                        size_t row_size, bool packs) {
     char *buffer = malloc((size_t)slab * row_size);
     if (!buffer) {
         fail_memory(w);
         return;
     }
     hsize_t rows = (hsize_t)d->rows;
-    for (hsize_t begin = 0; begin < rows && !w->failed; begin += slab)
-        write_slab(w, d, target, space, begin, rows - begin < slab ? rows - begin : slab, buffer);
+    for (hsize_t begin = 0; begin < rows && !w->failed; begin += slab) {
+        hsize_t count = rows - begin < slab ? rows - begin : slab;
+        const char *bytes = d->values ? d->values + begin * row_size : buffer;
+        if (!d->values)
+            d->gather(w, d->context, (int64_t)begin, (int64_t)count, buffer);
+        if (packs && count < slab) { // the last chunk is whole, too
+            if (d->values)
+                memcpy(buffer, bytes, (size_t)count * row_size);
+            memset(buffer + count * row_size, 0, (size_t)(slab - count) * row_size);
+            bytes = buffer;
+        }
+        if (packs)
+            write_chunk(w, d, target, begin, slab, bytes);
+        else
+            write_slab(w, d, target, space, begin, count, bytes);
+    }
     free(buffer);
+}
+
+static void write_elements(writer *w, const dataset *d, hid_t target, hid_t type, hid_t space,
+                           hsize_t slab, size_t row_size) {
+    if (is_chunked(w, d))
+        write_slabs(w, d, target, space, slab, row_size, H5Tequal(d->type, type) > 0);
+    else if (d->values)
+        good(w, H5Dwrite(target, d->type, H5S_ALL, H5S_ALL, H5P_DEFAULT, d->values));
+    else
+        write_slabs(w, d, target, space, slab, row_size, false);
 }
 
 static void put_documentation(writer *w, hid_t target, const dataset *d) {
@@ -212,34 +259,14 @@ static void write_dataset(writer *w, hid_t group, const dataset *d) {
                              : H5Dcreate2(group, d->name, type, space, H5P_DEFAULT, properties,
                                           H5P_DEFAULT);
     if (good(w, target)) {
-        if (d->gather)
-            write_slabs(w, d, target, space, slab, row_size);
+        if (d->rows > 0 && (d->values || d->gather))
+            write_elements(w, d, target, type, space, slab, row_size);
         put_documentation(w, target, d);
         good(w, H5Dclose(target));
     }
     H5Tclose(type);
     H5Pclose(properties);
     H5Sclose(space);
-}
-
-typedef struct array {
-    const char *values;
-    size_t row_size;
-} array;
-
-static void gather_array(const writer *w, const void *context, int64_t begin, int64_t count,
-                         char *buffer) {
-    (void)w;
-    const array *a = context;
-    memcpy(buffer, a->values + (size_t)begin * a->row_size, (size_t)count * a->row_size);
-}
-
-// A one-dimensional dataset whose values lie one after the other.
-static void write_array(writer *w, hid_t group, dataset d, const void *values) {
-    array context = {values, H5Tget_size(d.type)};
-    d.context = &context;
-    d.gather = d.rows > 0 ? gather_array : NULL;
-    write_dataset(w, group, &d);
 }
 
 static void write_text(writer *w, hid_t group, const char *name, const char *text) {
@@ -301,11 +328,15 @@ static void gather_texts(const writer *w, const void *context, int64_t begin, in
                          char *buffer) {
     const text_column *c = context;
     const uint32_t *elements = w->table->columns[c->column];
-    memset(buffer, 0, (size_t)count * c->width);
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < count; i++, buffer += c->width) {
         uint32_t index = elements[w->rows[begin + i]];
-        memcpy(buffer + (size_t)i * c->width, qg_text_at(&w->table->texts, index),
-               qg_text_length(&w->table->texts, index));
+        if (i > 0 && index == elements[w->rows[begin + i - 1]]) {
+            memcpy(buffer, buffer - c->width, c->width);
+            continue;
+        }
+        size_t length = qg_text_length(w->table->texts, index);
+        memcpy(buffer, qg_text_at(w->table->texts, index), length);
+        memset(buffer + length, 0, c->width - length);
     }
 }
 
@@ -313,7 +344,7 @@ static size_t longest_text(const qg_table *table, qg_column column) {
     const uint32_t *elements = table->columns[column];
     size_t longest = 1;
     for (int64_t row = 0; elements && row < table->rows; row++) {
-        size_t length = qg_text_length(&table->texts, elements[row]);
+        size_t length = qg_text_length(table->texts, elements[row]);
         longest = length > longest ? length : longest;
     }
     return longest;
@@ -367,6 +398,7 @@ static void write_number_column(writer *w, hid_t group, qg_column column, bool i
     else if (info->type == QG_COLUMN_I64)
         d.fill = &info->missing;
     d.gather = is_set ? gather_numbers : NULL;
+    d.values = is_set && w->in_order ? w->table->columns[column] : NULL;
     d.context = &column;
     write_dataset(w, group, &d);
 }
@@ -399,7 +431,8 @@ static void write_group(writer *w, const char *name) {
         dataset d = {.name = "order",
                      .rows = w->table->rows,
                      .type = H5T_NATIVE_INT64,
-                     .gather = w->table->rows ? gather_order : NULL};
+                     .gather = gather_order,
+                     .values = w->in_order ? (const char *)w->table->order : NULL};
         write_dataset(w, group, &d);
     }
     close_group(group);
@@ -422,19 +455,28 @@ static void write_columns(writer *w) {
 typedef struct histogram_rows {
     int64_t *positions;
     int64_t count;
-    bool ulp; // which of the two is gathered
+    int64_t first; // in the pool, if they lie there one after the other; else -1
+    bool ulp;      // which of the two is gathered
 } histogram_rows;
 
 static bool list_histograms(writer *w, histogram_rows *out) {
-    out->positions = malloc(((size_t)w->table->histogram_count + 1) * sizeof *out->positions);
-    out->count = 0;
+    const int64_t *histogram_of = w->table->histogram_of;
+    out->positions = malloc(((size_t)w->table->rows + 1) * sizeof *out->positions);
+    out->count = out->first = 0;
     if (!out->positions) {
         fail_memory(w);
         return false;
     }
-    for (int64_t i = 0; w->table->histogram_of && i < w->table->rows; i++)
-        if (w->table->histogram_of[w->rows[i]] >= 0)
-            out->positions[out->count++] = i;
+    for (int64_t i = 0; histogram_of && i < w->table->rows; i++) {
+        int64_t at = histogram_of[w->rows[i]];
+        if (at < 0)
+            continue;
+        if (out->count == 0)
+            out->first = at;
+        else if (at != out->first + out->count)
+            out->first = -1;
+        out->positions[out->count++] = i;
+    }
     return true;
 }
 
@@ -459,12 +501,14 @@ static void write_edges(writer *w, hid_t group) {
     dataset d = {.name = "rel_edges", .rows = QG_HIST_LOG2_BINS + 1, .type = H5T_NATIVE_DOUBLE};
     d.long_name = "edges of the bins of |e/x|";
     d.definition = "bin i is [edge i, edge i + 1); the first and the last hold all beyond, too";
-    write_array(w, group, d, rel);
+    d.values = (const char *)rel;
+    write_dataset(w, group, &d);
     d.name = "ulp_edges";
     d.rows = QG_HIST_ULP_BINS + 1;
     d.long_name = "edges of the bins of |e| in ulps";
     d.definition = "bin i is [edge i, edge i + 1)";
-    write_array(w, group, d, ulp);
+    d.values = (const char *)ulp;
+    write_dataset(w, group, &d);
 }
 
 static void write_histograms(writer *w) {
@@ -474,14 +518,17 @@ static void write_histograms(writer *w) {
     hid_t group = create_group(w, w->file, "hist");
     dataset row = {.name = "row", .rows = h.count, .type = H5T_NATIVE_INT64};
     row.long_name = "row of the columns that a histogram belongs to";
-    write_array(w, group, row, h.positions);
+    row.values = (const char *)h.positions;
+    write_dataset(w, group, &row);
     dataset d = {.name = "rel", .rows = h.count, .columns = QG_HIST_LOG2_BINS};
     d.type = H5T_NATIVE_INT64;
     d.long_name = "histogram of |e/x| over x != 0, e != 0";
-    d.gather = h.count ? gather_histograms : NULL;
+    d.gather = gather_histograms;
+    d.values = h.count && h.first >= 0 ? (const char *)(w->table->histograms->rel + h.first) : NULL;
     d.context = &h;
     write_dataset(w, group, &d);
     h.ulp = true;
+    d.values = h.count && h.first >= 0 ? (const char *)(w->table->histograms->ulp + h.first) : NULL;
     d.name = "ulp";
     d.columns = QG_HIST_ULP_BINS;
     d.long_name = "histogram of |e| in ulps of x";
@@ -503,7 +550,8 @@ static void write_argv(writer *w, hid_t group) {
     if (lines && good(w, d.type)) {
         for (int64_t i = 0; i < t->argv_count; i++)
             memcpy(lines + (size_t)i * width, t->argv[i], strlen(t->argv[i]));
-        write_array(w, group, d, lines);
+        d.values = lines;
+        write_dataset(w, group, &d);
     }
     if (!lines)
         fail_memory(w);
@@ -571,7 +619,8 @@ static void write_operand(writer *w, hid_t parent, const qg_operand *operand) {
     if (!good(w, group))
         return;
     dataset d = {.name = operand->name, .rows = operand->size, .type = H5T_NATIVE_UINT8};
-    write_array(w, group, d, operand->bytes);
+    d.values = (const char *)operand->bytes;
+    write_dataset(w, group, &d);
     close_group(group);
 }
 
@@ -588,7 +637,8 @@ static void write_dump_field(writer *w, hid_t group, const qg_dump_field *field,
     d.type = is_text ? qg_hdf5_text_type(field->width) : type_of(field->type);
     if (!good(w, d.type))
         return;
-    write_array(w, group, d, field->values);
+    d.values = field->values;
+    write_dataset(w, group, &d);
     if (is_text)
         H5Tclose(d.type);
 }
@@ -690,8 +740,8 @@ static hid_t create_file(writer *w, const char *path, image *into) {
         use_image(w, access, into);
     good(w, H5Pset_istore_k(creation, CHUNK_FANOUT));
     hid_t file = w->failed ? -1 : H5Fcreate(path, H5F_ACC_TRUNC, creation, access);
-    // The root group in the oldest form, since the next one would hold the time; the rest in the form
-    // of HDF5 1.8, which has checksums.
+    // The root group in the oldest form, since the next one would hold the time; the rest in the
+    // form of HDF5 1.8, which has checksums.
     if (good(w, file))
         good(w, H5Fset_libver_bounds(file, H5F_LIBVER_V18, H5F_LIBVER_V18));
     H5Pclose(creation);
@@ -716,20 +766,20 @@ static qg_status build(writer *w, const char *path, const char *temporary, bool 
     return w->failed ? failure(w, path) : QG_OK;
 }
 
-static qg_status write_image(writer *w, const char *path, const qg_replacement *replacement,
+static qg_status write_image(writer *w, const char *path, qg_replacement *replacement,
                              bool complete) {
     image built = {0};
     qg_status status = build(w, path, replacement->temporary, complete, &built);
     if (status == QG_OK && !measure_image(&built))
         status = qg_fail(QG_ERROR_IO, "%s: cannot write: HDF5 built no file in memory", path);
     if (status == QG_OK)
-        status = qg_replacement_write(replacement, built.bytes, built.size);
+        status = qg_replacement_write(replacement, built.bytes, built.size, w->merged);
     free(built.bytes);
     return status;
 }
 
-// The other way: HDF5 writes the temporary file, in a child process, because it crashes at exit when
-// closing a file failed.
+// The other way: HDF5 writes the temporary file, in a child process, because it crashes at exit
+// when closing a file failed.
 typedef struct direct_work {
     writer *w;
     const char *path, *temporary;
@@ -765,6 +815,19 @@ static qg_status write_directly(writer *w, const char *path, const qg_replacemen
     return status;
 }
 
+// Its bytes were never together in memory: their contents are compared.
+static qg_status read_back(const writer *w, const char *path) {
+    qg_table *table;
+    bool complete, verified;
+    qg_status status = qg_results_read(path, &table, &complete, &verified);
+    if (status != QG_OK)
+        return status;
+    if (!verified || table->rows != w->table->rows)
+        status = qg_fail(QG_ERROR_IO, "%s: it does not read back as it was written", path);
+    qg_table_free(table);
+    return status;
+}
+
 static int64_t largest_size(const qg_table *table) {
     int64_t size = CORE_INCREMENT;
     for (int i = 0; i < QG_COLUMN_COUNT; i++) {
@@ -775,7 +838,25 @@ static int64_t largest_size(const qg_table *table) {
     }
     for (int64_t i = 0; i < table->operand_count; i++)
         size += table->operands[i].size;
-    return size + table->histogram_count * (int64_t)sizeof(qg_histogram);
+    if (table->histogram_of)
+        size += table->rows * (int64_t)(sizeof(qg_rel_bins) + sizeof(qg_ulp_bins));
+    return size;
+}
+
+static qg_status prepare(writer *w, const char *path, int64_t *rows) {
+    qg_status status = QG_OK;
+    if (!rows)
+        return qg_fail(QG_ERROR_MEMORY, "%s: no memory to write results", path);
+    for (int64_t i = 0; i < w->table->rows; i++)
+        rows[i] = i;
+    if (w->merged)
+        status = qg_table_sort(w->table, rows);
+    w->in_order = true;
+    for (int64_t i = 0; i < w->table->rows; i++)
+        w->in_order = w->in_order && rows[i] == i;
+    if (status == QG_OK && w->merged)
+        status = qg_chunk_packer_create(&w->packer);
+    return status;
 }
 
 qg_status qg_results_write_limited(const char *path, const qg_table *table, qg_results_kind kind,
@@ -786,23 +867,20 @@ qg_status qg_results_write_limited(const char *path, const qg_table *table, qg_r
         return status;
     int64_t *rows = malloc(((size_t)table->rows + 1) * sizeof *rows);
     writer w = {.table = table, .rows = rows, .merged = kind == QG_RESULTS_MERGED};
-    if (!rows)
-        status = qg_fail(QG_ERROR_MEMORY, "%s: no memory to write results", path);
-    else if (w.merged)
-        status = qg_table_sort(table, rows);
-    else
-        for (int64_t i = 0; i < table->rows; i++)
-            rows[i] = i;
+    status = prepare(&w, path, rows);
     if (status == QG_OK) {
+        int64_t largest = largest_size(table);
         qg_hdf5_silence saved = qg_hdf5_silence_begin();
-        status = largest_size(table) <= image_limit
-                     ? write_image(&w, path, &replacement, complete)
-                     : write_directly(&w, path, &replacement, complete);
+        status = largest <= image_limit ? write_image(&w, path, &replacement, complete)
+                                        : write_directly(&w, path, &replacement, complete);
         qg_hdf5_silence_restore(saved);
+        if (status == QG_OK && largest > image_limit && w.merged)
+            status = read_back(&w, replacement.temporary);
     }
     if (status == QG_OK)
         status = qg_replacement_commit(&replacement);
     qg_replacement_end(&replacement, status == QG_OK);
+    qg_chunk_packer_free(w.packer);
     free(rows);
     return status;
 }

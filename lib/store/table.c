@@ -16,9 +16,33 @@ static qg_status no_memory(const char *what) {
     return qg_fail(QG_ERROR_MEMORY, "no memory for %s of a table of results", what);
 }
 
+static qg_histogram_pool *create_histograms(void) {
+    qg_histogram_pool *pool = calloc(1, sizeof *pool);
+    if (pool)
+        pool->users = 1;
+    return pool;
+}
+
+static void release_histograms(qg_histogram_pool *pool) {
+    if (!pool || --pool->users > 0)
+        return;
+    free(pool->rel);
+    free(pool->ulp);
+    free(pool);
+}
+
 qg_status qg_table_create(qg_table **out) {
-    *out = calloc(1, sizeof **out);
-    return *out ? QG_OK : no_memory("the head");
+    qg_table *table = calloc(1, sizeof *table);
+    *out = table;
+    if (table) {
+        table->texts = qg_text_pool_create();
+        table->histograms = create_histograms();
+    }
+    if (table && table->texts && table->histograms)
+        return QG_OK;
+    qg_table_free(table);
+    *out = NULL;
+    return no_memory("the head");
 }
 
 static void free_texts(char **texts, int64_t count) {
@@ -46,11 +70,9 @@ void qg_table_free(qg_table *table) {
     for (int i = 0; i < QG_COLUMN_COUNT; i++)
         free(table->columns[i]);
     free(table->order);
-    qg_text_pool_free(&table->texts);
+    qg_text_pool_release(table->texts);
     free(table->histogram_of);
-    for (int64_t i = 0; i < table->histogram_count; i++)
-        free(table->histograms[i]);
-    free(table->histograms);
+    release_histograms(table->histograms);
     free_operands(table->operands, table->operand_count);
     free(table->plan);
     free_texts(table->argv, table->argv_count);
@@ -58,6 +80,14 @@ void qg_table_free(qg_table *table) {
         free_run(&table->runs[i]);
     free(table->runs);
     free(table);
+}
+
+void qg_table_share_pools(qg_table *table, const qg_table *other) {
+    qg_text_pool_release(table->texts);
+    release_histograms(table->histograms);
+    table->texts = qg_text_pool_share(other->texts);
+    table->histograms = other->histograms;
+    table->histograms->users++;
 }
 
 int64_t qg_table_rows(const qg_table *table) { return table->rows; }
@@ -160,11 +190,18 @@ static void check(const qg_table *table, int64_t row, qg_column column, qg_colum
     (void)table, (void)row, (void)column, (void)type;
 }
 
+// The elements to set; NULL and QG_OK where the column was never set and need not be: a row without
+// a value costs nothing.
+static qg_status to_set(qg_table *table, qg_column column, bool missing, void **elements) {
+    *elements = table->columns[column];
+    return *elements || missing ? QG_OK : qg_table_column(table, column, elements);
+}
+
 qg_status qg_table_set_f64(qg_table *table, int64_t row, qg_column column, double value) {
     check(table, row, column, QG_COLUMN_F64);
     void *elements;
-    qg_status status = qg_table_column(table, column, &elements);
-    if (status == QG_OK)
+    qg_status status = to_set(table, column, isnan(value), &elements);
+    if (elements)
         ((double *)elements)[row] = isnan(value) ? (double)NAN : value; // one NaN, so equal files
     return status;
 }
@@ -172,8 +209,9 @@ qg_status qg_table_set_f64(qg_table *table, int64_t row, qg_column column, doubl
 qg_status qg_table_set_i64(qg_table *table, int64_t row, qg_column column, int64_t value) {
     check(table, row, column, QG_COLUMN_I64);
     void *elements;
-    qg_status status = qg_table_column(table, column, &elements);
-    if (status == QG_OK)
+    bool missing = value == qg_column_describe(column)->missing;
+    qg_status status = to_set(table, column, missing, &elements);
+    if (elements)
         ((int64_t *)elements)[row] = value;
     return status;
 }
@@ -181,8 +219,8 @@ qg_status qg_table_set_i64(qg_table *table, int64_t row, qg_column column, int64
 qg_status qg_table_set_u64(qg_table *table, int64_t row, qg_column column, uint64_t value) {
     check(table, row, column, QG_COLUMN_U64);
     void *elements;
-    qg_status status = qg_table_column(table, column, &elements);
-    if (status == QG_OK)
+    qg_status status = to_set(table, column, value == 0, &elements);
+    if (elements)
         ((uint64_t *)elements)[row] = value;
     return status;
 }
@@ -190,8 +228,8 @@ qg_status qg_table_set_u64(qg_table *table, int64_t row, qg_column column, uint6
 qg_status qg_table_set_u8(qg_table *table, int64_t row, qg_column column, uint8_t value) {
     check(table, row, column, QG_COLUMN_U8);
     void *elements;
-    qg_status status = qg_table_column(table, column, &elements);
-    if (status == QG_OK)
+    qg_status status = to_set(table, column, value == 0, &elements);
+    if (elements)
         ((uint8_t *)elements)[row] = value;
     return status;
 }
@@ -211,9 +249,14 @@ static char *copy_as_utf8(const char *text) {
 qg_status qg_table_set_text(qg_table *table, int64_t row, qg_column column, const char *value) {
     check(table, row, column, QG_COLUMN_TEXT);
     void *elements;
-    qg_status status = qg_table_column(table, column, &elements);
-    if (status != QG_OK)
+    qg_status status = to_set(table, column, !*value, &elements);
+    if (!elements)
         return status;
+    uint32_t *last = &table->last_texts[column];
+    if (strcmp(value, qg_text_at(table->texts, *last)) == 0) { // neither checked nor hashed again
+        ((uint32_t *)elements)[row] = *last;
+        return QG_OK;
+    }
     size_t bad;
     char *copy = NULL;
     if (!qg_text_is_utf8(value, strlen(value), &bad)) {
@@ -222,10 +265,9 @@ qg_status qg_table_set_text(qg_table *table, int64_t row, qg_column column, cons
             return no_memory("a text");
         value = copy;
     }
-    uint32_t index;
-    status = qg_text_intern(&table->texts, value, strlen(value), &index);
+    status = qg_text_intern(table->texts, value, strlen(value), last);
     if (status == QG_OK)
-        ((uint32_t *)elements)[row] = index;
+        ((uint32_t *)elements)[row] = *last;
     free(copy);
     return status;
 }
@@ -257,7 +299,7 @@ uint8_t qg_table_u8(const qg_table *table, int64_t row, qg_column column) {
 const char *qg_table_text(const qg_table *table, int64_t row, qg_column column) {
     check(table, row, column, QG_COLUMN_TEXT);
     const uint32_t *elements = table->columns[column];
-    return elements ? qg_text_at(&table->texts, elements[row]) : "";
+    return elements ? qg_text_at(table->texts, elements[row]) : "";
 }
 
 static bool is_missing(const void *elements, const qg_column_info *info, int64_t row) {
@@ -326,8 +368,9 @@ static void merge_halves(const qg_table *table, int64_t *rows, int64_t *spare, i
     memcpy(spare + begin, rows + begin, (size_t)(end - begin) * sizeof *rows);
     int64_t left = begin, right = middle;
     for (int64_t at = begin; at < end; at++) {
-        bool takes_left = left < middle && (right == end || qg_table_compare(table, spare[left],
-                                                                             table, spare[right]) <= 0);
+        bool takes_left =
+            left < middle &&
+            (right == end || qg_table_compare(table, spare[left], table, spare[right]) <= 0);
         rows[at] = takes_left ? spare[left++] : spare[right++];
     }
 }
@@ -352,39 +395,45 @@ qg_status qg_table_sort(const qg_table *table, int64_t *rows) {
 
 // ---------------------------------------------------------------------------------------- sums
 
-static qg_status reserve_histogram(qg_table *table) {
-    if (!table->histogram_of) {
-        void *histogram_of = NULL;
+static bool reserve_histogram(qg_histogram_pool *pool) {
+    if (pool->count < pool->capacity)
+        return true;
+    int64_t capacity = pool->capacity ? 2 * pool->capacity : FIRST_CAPACITY;
+    void *rel = pool->rel, *ulp = pool->ulp;
+    bool fits = resize(&rel, capacity, sizeof *pool->rel);
+    pool->rel = rel;
+    fits = fits && resize(&ulp, capacity, sizeof *pool->ulp);
+    pool->ulp = ulp;
+    if (fits)
+        pool->capacity = capacity;
+    return fits;
+}
+
+qg_status qg_table_histogram_of(qg_table *table, int64_t **out) {
+    void *histogram_of = table->histogram_of;
+    if (!histogram_of) {
         if (!resize(&histogram_of, table->capacity, sizeof *table->histogram_of))
             return no_memory("the histograms");
         table->histogram_of = histogram_of;
         fill_minus_one(table->histogram_of, 0, table->capacity);
     }
-    if (table->histogram_count == table->histogram_capacity) {
-        int64_t capacity = table->histogram_capacity ? 2 * table->histogram_capacity : 64;
-        void *histograms = table->histograms;
-        if (!resize(&histograms, capacity, sizeof *table->histograms))
-            return no_memory("the histograms");
-        table->histograms = histograms;
-        table->histogram_capacity = capacity;
-    }
+    *out = table->histogram_of;
     return QG_OK;
 }
 
-qg_status qg_table_add_histogram(qg_table *table, int64_t row, qg_histogram **out) {
+qg_status qg_table_set_histograms(qg_table *table, int64_t row, const int64_t *rel,
+                                  const int64_t *ulp) {
     assert(row >= 0 && row < table->rows);
-    if (table->histogram_of && table->histogram_of[row] >= 0) {
-        *out = table->histograms[table->histogram_of[row]];
-        return QG_OK;
-    }
-    qg_status status = reserve_histogram(table);
+    qg_histogram_pool *pool = table->histograms;
+    int64_t *histogram_of;
+    qg_status status = qg_table_histogram_of(table, &histogram_of);
+    if (status == QG_OK && !reserve_histogram(pool))
+        status = no_memory("the histograms");
     if (status != QG_OK)
         return status;
-    *out = calloc(1, sizeof **out);
-    if (!*out)
-        return no_memory("the histograms");
-    table->histogram_of[row] = table->histogram_count;
-    table->histograms[table->histogram_count++] = *out;
+    memcpy(pool->rel[pool->count], rel, sizeof *pool->rel);
+    memcpy(pool->ulp[pool->count], ulp, sizeof *pool->ulp);
+    histogram_of[row] = pool->count++;
     return QG_OK;
 }
 
@@ -393,9 +442,8 @@ bool qg_table_histograms(const qg_table *table, int64_t row, const int64_t **rel
     assert(row >= 0 && row < table->rows);
     if (!table->histogram_of || table->histogram_of[row] < 0)
         return false;
-    const qg_histogram *histogram = table->histograms[table->histogram_of[row]];
-    *rel = histogram->rel;
-    *ulp = histogram->ulp;
+    *rel = table->histograms->rel[table->histogram_of[row]];
+    *ulp = table->histograms->ulp[table->histogram_of[row]];
     return true;
 }
 
@@ -477,13 +525,8 @@ qg_status qg_table_set_sums(qg_table *table, int64_t row, const qg_sums *sums) {
         status = set_sums(table, row, sums);
     if (status == QG_OK)
         status = set_metrics(table, row, sums);
-    qg_histogram *histogram;
     if (status == QG_OK)
-        status = qg_table_add_histogram(table, row, &histogram);
-    if (status == QG_OK) {
-        memcpy(histogram->rel, sums->hist_rel, sizeof histogram->rel);
-        memcpy(histogram->ulp, sums->hist_ulp, sizeof histogram->ulp);
-    }
+        status = qg_table_set_histograms(table, row, sums->hist_rel, sums->hist_ulp);
     return status;
 }
 

@@ -19,18 +19,24 @@ typedef struct qg_run {
     int64_t count;
 } qg_run;
 
-typedef struct qg_histogram {
-    int64_t rel[QG_HIST_LOG2_BINS], ulp[QG_HIST_ULP_BINS];
-} qg_histogram;
+typedef int64_t qg_rel_bins[QG_HIST_LOG2_BINS];
+typedef int64_t qg_ulp_bins[QG_HIST_ULP_BINS];
+
+// Histograms, more than half of what tables hold: never changed, and shared by merged tables.
+typedef struct qg_histogram_pool {
+    int64_t users, count, capacity;
+    qg_rel_bins *rel;
+    qg_ulp_bins *ulp;
+} qg_histogram_pool;
 
 struct qg_table {
     int64_t rows, capacity;
     void *columns[QG_COLUMN_COUNT]; // NULL: never set. Texts: uint32_t indices into the pool
     int64_t *order;
-    qg_text_pool texts;
-    int64_t *histogram_of;       // (rows) index into histograms, -1; NULL: no row has any
-    qg_histogram **histograms;   // each its own allocation, so that addresses stay
-    int64_t histogram_count, histogram_capacity;
+    qg_text_pool *texts;
+    uint32_t last_texts[QG_COLUMN_COUNT]; // the text set last in each column: most repeat it
+    qg_histogram_pool *histograms;
+    int64_t *histogram_of; // (rows) index into the pool, -1; NULL: no row has any
     qg_operand *operands; // sorted by case id and name
     int64_t operand_count, operand_capacity;
     char *plan;
@@ -49,8 +55,13 @@ size_t qg_column_size(qg_column_type type);
 qg_status qg_table_reserve(qg_table *table, int64_t rows);
 // The column's elements, allocated (and missing everywhere) if they are not yet.
 qg_status qg_table_column(qg_table *table, qg_column column, void **out);
-// Zeroed histograms of a row, replacing what it had.
-qg_status qg_table_add_histogram(qg_table *table, int64_t row, qg_histogram **out);
+// From now on the table, which has no rows, adds its texts and histograms to the other's.
+void qg_table_share_pools(qg_table *table, const qg_table *other);
+// Where each row's histograms lie in the pool: allocated if it is not yet. QG_ERROR_MEMORY.
+qg_status qg_table_histogram_of(qg_table *table, int64_t **out);
+// Copies the histograms of a row, replacing what it had. They must not be of the same pool.
+qg_status qg_table_set_histograms(qg_table *table, int64_t row, const int64_t *rel,
+                                  const int64_t *ulp);
 // Whether any row has a value in the column.
 bool qg_table_column_is_set(const qg_table *table, qg_column column);
 
@@ -64,6 +75,10 @@ int qg_table_compare(const qg_table *a, int64_t a_row, const qg_table *b, int64_
 // The order that rows in plan order have where no case is missing: rows of one case share it.
 // `order` has room for all.
 void qg_table_derive_order(const qg_table *table, const int64_t *rows, int64_t *order);
+
+// As qg_table_content_digest, of rows that qg_table_sort has put in plan order.
+qg_status qg_table_content_digest_sorted(const qg_table *table, const int64_t *rows,
+                                         uint64_t *out);
 
 // Columns that depend on the run and not on plan and version alone.
 bool qg_column_is_volatile(qg_column column);

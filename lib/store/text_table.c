@@ -13,7 +13,21 @@ typedef struct qg_text_block {
     char bytes[];
 } qg_text_block;
 
-void qg_text_pool_free(qg_text_pool *pool) {
+qg_text_pool *qg_text_pool_create(void) {
+    qg_text_pool *pool = calloc(1, sizeof *pool);
+    if (pool)
+        pool->users = 1;
+    return pool;
+}
+
+qg_text_pool *qg_text_pool_share(qg_text_pool *pool) {
+    pool->users++;
+    return pool;
+}
+
+void qg_text_pool_release(qg_text_pool *pool) {
+    if (!pool || --pool->users > 0)
+        return;
     for (qg_text_block *block = pool->blocks; block;) {
         qg_text_block *next = block->next;
         free(block);
@@ -21,7 +35,7 @@ void qg_text_pool_free(qg_text_pool *pool) {
     }
     free(pool->texts);
     free(pool->slots);
-    *pool = (qg_text_pool){0};
+    free(pool);
 }
 
 static qg_status no_memory(void) { return qg_fail(QG_ERROR_MEMORY, "no memory for a text"); }
@@ -141,8 +155,20 @@ static size_t character_length(const unsigned char *bytes, size_t length) {
     return wrong ? 0 : size;
 }
 
+// Whether there are 8 bytes, all below 0x80: what almost all texts are made of.
+static bool is_ascii(const char *bytes, size_t length) {
+    uint64_t eight = 0x80;
+    if (length >= sizeof eight)
+        memcpy(&eight, bytes, sizeof eight);
+    return (eight & 0x8080808080808080u) == 0;
+}
+
 bool qg_text_is_utf8(const char *bytes, size_t length, size_t *bad) {
     for (size_t at = 0; at < length;) {
+        if (is_ascii(bytes + at, length - at)) {
+            at += 8;
+            continue;
+        }
         size_t size = character_length((const unsigned char *)bytes + at, length - at);
         if (size == 0) {
             *bad = at;

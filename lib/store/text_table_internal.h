@@ -1,5 +1,6 @@
-// Interned texts: equal texts share one index and one address, which stays valid as long as the pool.
-// Index 0 is the empty text.
+// Interned texts: equal texts share one index and one address, which stays valid as long as the
+// pool. Index 0 is the empty text. A merged table shares the pool of its first: texts are only
+// added.
 #ifndef QG_TEXT_TABLE_INTERNAL_H
 #define QG_TEXT_TABLE_INTERNAL_H
 
@@ -14,6 +15,7 @@ typedef struct qg_text {
 } qg_text;
 
 typedef struct qg_text_pool {
+    int64_t users;
     qg_text *texts;
     uint32_t count, capacity;
     uint32_t *slots; // open addressing: index + 1 of a text, 0 if free; a power of two of them
@@ -21,7 +23,10 @@ typedef struct qg_text_pool {
     struct qg_text_block *blocks; // where the bytes lie
 } qg_text_pool;
 
-void qg_text_pool_free(qg_text_pool *pool);
+// NULL without memory. The last user's release frees it.
+qg_text_pool *qg_text_pool_create(void);
+qg_text_pool *qg_text_pool_share(qg_text_pool *pool);
+void qg_text_pool_release(qg_text_pool *pool); // NULL is fine
 
 // The index of a text; `bytes` hold no zero. QG_ERROR_MEMORY.
 qg_status qg_text_intern(qg_text_pool *pool, const char *bytes, size_t length, uint32_t *index);

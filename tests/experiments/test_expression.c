@@ -145,7 +145,7 @@ START_TEST(refused) {
         {"formt=a",    "nearest is format" },
         {"qsnr=1",     "nearest is qsnr_db"},
         {"k=1",        "unknown column"    },
-        {"zzzz=1",     "known: format"     },
+        {"zzzz=1",     "column 'zzzz'"     },
         {"case_id=zz", "no whole number"   },
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

@@ -190,6 +190,22 @@ START_TEST(what_says_little_is_mistrusted) {
 }
 END_TEST
 
+static qg_case_status status_at(const char *rule) {
+    return (qg_case_status)run_only((const char *const[]){"formats", "e4m3", "layouts",
+                                                          "per_tensor", "rules", rule, "data",
+                                                          "normal", "m", "64", "k", "1024", NULL})
+        .status;
+}
+
+// Scales at which 45 and 55 % of normal data saturate, and 65 and 75 % become zero.
+START_TEST(mistrust_begins_at_half_saturated_and_seventy_percent_zeros) {
+    ck_assert_int_eq(status_at("fixed:0.001686"), QG_CASE_RAN);
+    ck_assert_int_eq(status_at("fixed:0.001334"), QG_CASE_MISTRUSTED);
+    ck_assert_int_eq(status_at("fixed:957"), QG_CASE_RAN);
+    ck_assert_int_eq(status_at("fixed:1178"), QG_CASE_MISTRUSTED);
+}
+END_TEST
+
 START_TEST(a_backend_that_cannot_is_a_failure) {
     qg_plan *plan = plan_of((const char *const[]){"formats", "e4m3", "layouts", "per_tensor",
                                                   "data", "normal", "m", "1", "k", "8", NULL});
@@ -248,6 +264,7 @@ int main(void) {
                                   results_do_not_depend_on_sequence_and_threads,
                                   delayed_looks_at_the_sixteen_seeds_before,
                                   what_says_little_is_mistrusted,
+                                  mistrust_begins_at_half_saturated_and_seventy_percent_zeros,
                                   a_backend_that_cannot_is_a_failure,
                                   reasons_fit_and_stay_one_line,
                                   statuses_have_names};

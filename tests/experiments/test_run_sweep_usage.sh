@@ -54,6 +54,11 @@ refuse 2 'no item' --formats @empty
 refuse 2 'group:G' --formats e4m3 --layouts group:0
 refuse 2 'unknown layout' --formats e4m3 --layouts columns
 refuse 2 'nearest is amax' --formats e4m3 --rules amx
+refuse 2 'known: amax amax_rcp' --formats e4m3 --rules foo
+refuse 2 'nearest are two_level, two_level_torchao' --formats e4m3 --rules two
+refuse 2 'nearest are mxfp8' --formats mxfp
+refuse 2 '--list-names' --formats foo
+refuse 2 '--list-names' --formats e4m3 --rounding foo
 refuse 2 'fixed:X' --formats e4m3 --rules fixed:-1
 refuse 2 'unknown rounding' --formats e4m3 --rounding up
 refuse 2 'stochastic' --formats e4m3 --rounding stochastic:D
@@ -96,12 +101,18 @@ refuse 2 'no comparison' --formats e4m3 --where m
 refuse 2 'no whole number' --formats e4m3 --exclude m=x
 refuse 2 '= and !=' --formats e4m3 --where 'format<e4m3'
 refuse 2 'unknown column' --formats e4m3 --where status=RAN
+refuse 2 '--list-names' --formats e4m3 --where foo=1
+refuse 2 'nearest are scale_rule, scale_format' --formats e4m3 --where scale=1
 refuse 4 'nothing selected' --formats e4m3 --where m=3
 refuse 4 'nothing selected' --formats e4m3 --exclude 'm>0'
 refuse 4 'nothing selected' --formats e4m3 --where m=3 --list
 refuse 5 'cannot open' --plan nowhere.plan
 printf '[a]\nformats e4m3\nrule amax\n' >bad.plan
 refuse 2 'bad.plan:3: rule' --plan bad.plan
+printf '[a]\nformats = e4m3\n' >bad.plan
+refuse 2 "bad.plan:2: there is no = between option and value: write 'formats e4m3'" --plan bad.plan
+printf '[a]\nformats=e4m3\n' >bad.plan
+refuse 2 'there is no = between' --plan bad.plan
 printf '[a]\n' >bad.plan
 refuse 2 'no formats' --plan bad.plan
 refuse 2 'no section' --plan empty
@@ -122,6 +133,7 @@ refuse 2 'auto, bar, lines, none' "${small[@]}" --progress dots
 refuse 2 'exclude each other' "${small[@]}" --overwrite --reuse
 refuse 2 'exclude each other' "${small[@]}" --resume --overwrite
 refuse 2 'exclude each other' "${small[@]}" --list --merge
+refuse 2 'exclude each other' "${small[@]}" --list --list-names
 refuse 2 'exclude each other' "${small[@]}" -v -q
 refuse 2 'name is empty' "${small[@]}" --out ''
 refuse 2 'unexpected argument' "${small[@]}" more
@@ -138,7 +150,10 @@ refuse 2 'bad.h5' --show bad.h5
 refuse 2 'needs --show' --columns m
 refuse 2 'needs --show' --formats e4m3 --format tsv
 refuse 2 'no format' --show bad.h5 --format xml
-refuse 2 'do not go with it' --show bad.h5 --formats e4m3
+refuse 2 '--formats is an option of a sweep' --show bad.h5 --formats e4m3
+refuse 2 "--columns '*'" --show bad.h5 --where foo=1
+refuse 2 "--columns '*'" --show bad.h5 --exclude foo=1
+refuse 2 "--columns '*'" --show bad.h5 --columns foo
 refuse 2 'nearest is qsnr_db' --show bad.h5 --columns qsnr
 refuse 2 'no number' --show bad.h5 --where 'qsnr_db>x'
 
@@ -163,7 +178,29 @@ accept 'emulator' --help
 accept '--formats=L' --help
 accept '[--formats=L]' --usage
 accept 'run_sweep (quantgauge)' --version
-accept 'mxfp8   group:32  floor' "${small[@]}" --list
+accept '# all: op error, format mxfp8, layout group:32, scale_rule floor,' "${small[@]}" --list
+accept 'scale_rule' --formats mxfp8 --data normal --m 1 --k 64 --list
+accept '# all: op error,' --formats e4m3,mxfp8,nvfp4 --list
+awk '!/^# all/ && length > 100' out >wide
+[ ! -s wide ] || complain "--list is wider than 100 columns: $(head -1 wide)"
+grep -q 'format .*layout .*scale_rule .*data .*m .*k$' out || complain "columns: $(head -2 out)"
+# Every name that is listed is accepted, and no line is too wide.
+accept 'fixed:0x1p-1' --list-names
+awk 'length > 80' out >wide
+[ ! -s wide ] || complain "--list-names is wider than 80 columns: $(cat wide)"
+for words in e4m3 nvfp4_4over6 two_level_torchao 'ue4m3+fp32' stochastic 'group:G' 'crest:K\[:G\]' \
+    emulator scale_rule_b; do
+    grep -qE -- "(^| )${words//+/\\+}( |\$)" out || complain "--list-names lacks $words"
+done
+cp out names
+for name in $(sed -n '/^  recipe/,/^$/{s/^  \([^ ]*\) .*/\1/p}' names | tail -n +2); do
+    case $name in te_delayed*) continue ;; esac # no sweep has a history
+    accept '# 1 case' --formats "$name" --data normal --m 1 --k 128 --seeds 1 --rounding rne \
+        --inputs fp32 --rules "$(awk -v n="$name" '$1 == n { print $4 }' names)" --list
+done
+"$run_sweep" --help >out
+awk 'length > 80' out >wide
+[ ! -s wide ] || complain "--help is wider than 80 columns: $(cat wide)"
 accept '# 1 case, 64 elements' "${small[@]}" --list
 accept '# 1 case, 64 elements' --repro "run_sweep ${small[*]}" --list
 accept '# 3 cases' --formats mxfp8 --data normal --m 1 --k 64 --list

@@ -72,7 +72,7 @@ def the_end_of_a_run():
 
 
 def tsv():
-    lines = show("--format", "tsv").splitlines()
+    lines = show("--format", "tsv", "--columns", "*").splitlines()
     names = lines[0].split("\t")
     rows = [line.split("\t") for line in lines[1:]]
     check(len(rows) == len(texts("op")), "rows")
@@ -89,7 +89,7 @@ def tsv():
 
 
 def as_json():
-    rows = json.loads(show("--format", "json"))
+    rows = json.loads(show("--format", "json", "--columns", "*"))
     check(len(rows) == len(texts("op")), "rows of JSON")
     for i, row in enumerate(rows):
         qsnr = stored("metrics", "qsnr_db")[i]
@@ -112,6 +112,22 @@ def text_and_markdown():
     check("reason" not in show("--where", "status=RAN").splitlines()[0], "and only there")
 
 
+def default_columns():
+    """The same in every format, readable, narrow."""
+    text = show().splitlines()
+    names = text[0].split()
+    check(max(len(line) for line in text) <= 100, "wider than 100:", max(text, key=len))
+    check({"format", "layout", "scale_rule", "m", "status", "qsnr_db"} <= set(names), names)
+    check("op" not in names and "seed" not in names, "columns that do not differ:", names)
+    check(show("--format", "tsv").splitlines()[0].split("\t") == names, "tsv differs")
+    check(list(json.loads(show("--format", "json"))[0]) == names, "json differs")
+    check(show("--format", "markdown").splitlines()[0].strip("| ").split(" | ") == names,
+          "markdown differs")
+    every = show("--columns", "*").splitlines()[0].split()
+    check("gb_per_s" not in every and "sums/underflowed" in every, "empty columns in text:", every)
+    check("gb_per_s" in show("--columns", "*", "--format", "tsv"), "tsv lacks a column")
+
+
 def selections():
     total = len(texts("op"))
     ran = len(show("--where", "status=RAN", "--columns", "m").splitlines()) - 1
@@ -124,6 +140,10 @@ def selections():
     names = show("--columns", "counts/s*,*_db", "--format", "tsv").splitlines()[0].split("\t")
     check(names == ["saturated", "subnormal", "scale_mismatches", "qsnr_db"], names)
     show("--where", "m=77", code=4)
+    kept = show("--exclude", "status=RAN", "--columns", "status").split()[1:]
+    check(kept == ["SKIPPED"] * skipped, "--exclude", kept[:3])
+    kept = show("--where", "m=4", "--exclude", "status=SKIPPED&m=4", "--columns", "status,m")
+    check(set(kept.split()[2:]) == {"RAN", "4"}, "--where with --exclude", kept[:200])
 
 
 def repro_lines():
@@ -159,6 +179,7 @@ with tempfile.TemporaryDirectory(prefix="show_test.") as folder:
     tsv()
     as_json()
     text_and_markdown()
+    default_columns()
     selections()
     repro_lines()
     incomplete_and_damaged_files()

@@ -47,14 +47,26 @@ static void add_row(qg_table *table, const qg_plan *plan, int64_t order, qg_case
     }
 }
 
-static char *text_of(const qg_plan *plan, const qg_sweep_outcome *outcome) {
+static char *text_of_part(const qg_plan *plan, const qg_sweep_outcome *outcome,
+                          const qg_shard *shard, bool merge_only) {
     char *text;
     size_t size;
     FILE *stream = open_memstream(&text, &size);
-    qg_summary summary = {plan, outcome, "bin/run_sweep", "my results.h5", 80};
+    qg_summary summary = {.plan = plan,
+                          .outcome = outcome,
+                          .program = "bin/run_sweep",
+                          .out = "my results.h5",
+                          .width = 80,
+                          .shard = shard,
+                          .merge_only = merge_only};
     qg_summary_print(&summary, stream);
     fclose(stream);
     return text;
+}
+
+static char *text_of(const qg_plan *plan, const qg_sweep_outcome *outcome) {
+    qg_shard whole = {1, 1, NULL};
+    return text_of_part(plan, outcome, &whole, false);
 }
 
 static int count_of(const char *text, const char *part) {
@@ -74,7 +86,6 @@ START_TEST(failures) {
         add_row(outcome.table, plan, i, QG_CASE_RAN, "");
     for (int64_t i = 3; i < CASES; i++)
         add_row(outcome.table, plan, i, i % 2 ? QG_CASE_CRASHED : QG_CASE_FAILED, "signal 11");
-    outcome.status[QG_CASE_FAILED] = 10;
     char *text = text_of(plan, &outcome);
     HAS(text, "e4m3    per_row  amax      3    31.00     2.51     1.00          0\n");
     HAS(text, "24 cases: 3 RAN, 10 FAILED, 11 CRASHED\n");
@@ -85,7 +96,8 @@ START_TEST(failures) {
     ck_assert_int_eq(count_of(text, "--overwrite"), 10);
     HAS(text, "11 more failures\n");
     HAS(text, "wrote my results.h5\n");
-    HAS(text, "next: bin/run_sweep --show 'my results.h5' --where status=FAILED");
+    HAS(text, "next: bin/run_sweep --show 'my results.h5' --where status=FAILED --where "
+              "status=CRASHED\n");
     free(text);
     qg_table_free(outcome.table);
     qg_plan_free(plan);
@@ -123,7 +135,7 @@ START_TEST(unfinished) {
     free(text);
     outcome.missing = 0;
     text = text_of(plan, &outcome);
-    HAS(text, "next: run the other shards, or --merge\n");
+    HAS(text, "next: the same command with --merge\n");
     free(text);
     qg_table_free(outcome.table);
     outcome.table = NULL;
@@ -134,7 +146,88 @@ START_TEST(unfinished) {
 }
 END_TEST
 
+START_TEST(mistrusted) {
+    qg_plan *plan = make_plan();
+    qg_sweep_outcome outcome = {.merged = true, .cases = 4, .measured = 4};
+    ck_assert_int_eq(qg_table_create(&outcome.table), QG_OK);
+    add_row(outcome.table, plan, 0, QG_CASE_RAN, "");
+    for (int64_t i = 1; i < 4; i++)
+        add_row(outcome.table, plan, i, QG_CASE_MISTRUSTED, i < 3 ? "all zeros" : "few samples");
+    char *text = text_of(plan, &outcome);
+    HAS(text, "4 cases: 1 RAN, 3 MISTRUSTED\n  MISTRUSTED 2: all zeros\n"
+              "  MISTRUSTED 1: few samples\n");
+    HAS(text, "--show 'my results.h5' --where 'status=MISTRUSTED'\n");
+    free(text);
+    qg_table_free(outcome.table);
+    qg_plan_free(plan);
+}
+END_TEST
+
+START_TEST(shards) {
+    qg_plan *plan = make_plan();
+    qg_sweep_outcome outcome = {.cases = 3, .measured = 3};
+    qg_shard shard = {2, 8, NULL}, launched = {2, 8, "PMI_RANK"};
+    ck_assert_int_eq(qg_table_create(&outcome.table), QG_OK);
+    for (int64_t i = 0; i < 3; i++)
+        add_row(outcome.table, plan, i, QG_CASE_RAN, "");
+    char *text = text_of_part(plan, &outcome, &shard, false);
+    ck_assert_str_eq(text, "shard 2/8: 3 cases: 3 RAN; kept in my results.h5.parts\n"
+                           "next: the other shards; the last one merges, and so does --merge\n");
+    free(text);
+    text = text_of_part(plan, &outcome, &launched, false);
+    ck_assert_str_eq(text, "shard 2/8: 3 cases: 3 RAN; kept in my results.h5.parts\n");
+    free(text);
+    outcome.missing = 1;
+    outcome.cases = 4;
+    text = text_of_part(plan, &outcome, &launched, false);
+    ck_assert_str_eq(text, "shard 2/8: 3 cases: 3 RAN; 1 of 4 have no result yet\n"
+                           "next: the same command again resumes\n");
+    free(text);
+    text = text_of_part(plan, &outcome, &launched, true); // a merge that lacks cases
+    ck_assert_str_eq(text, "");
+    free(text);
+    outcome.missing = 0;
+    outcome.merged = true; // the last one
+    text = text_of_part(plan, &outcome, &launched, false);
+    HAS(text, "QSNR dB");
+    HAS(text, "wrote my results.h5\n");
+    free(text);
+    qg_table_free(outcome.table);
+    qg_plan_free(plan);
+}
+END_TEST
+
+// A part of a sweep lists the variants in the plan's order, whichever of their cases it has.
+START_TEST(order_of_a_part) {
+    qg_plan_request *request;
+    qg_plan *plan;
+    ck_assert_int_eq(qg_plan_request_create(&request), QG_OK);
+    qg_plan_request_set(request, "formats", "e4m3");
+    qg_plan_request_set(request, "layouts", "per_tensor,per_row");
+    qg_plan_request_set(request, "data", "normal");
+    qg_plan_request_set(request, "k", "8");
+    qg_plan_request_set(request, "m", "1,2");
+    ck_assert_int_eq(qg_plan_build(request, &plan), QG_OK);
+    qg_plan_request_free(request);
+    qg_sweep_outcome outcome = {.cases = 4, .missing = 2};
+    ck_assert_int_eq(qg_table_create(&outcome.table), QG_OK);
+    for (int64_t order = 1; order < 3; order++) { // per_row m = 1, per_tensor m = 2
+        add_row(outcome.table, plan, order, QG_CASE_RAN, "");
+        const qg_case *c = qg_plan_case(plan, order);
+        qg_table_set_text(outcome.table, order - 1, QG_COLUMN_ROUNDING, c->rounding);
+        qg_table_set_text(outcome.table, order - 1, QG_COLUMN_BACKEND, c->backend);
+    }
+    char *text = text_of(plan, &outcome);
+    HAS(text, "per_row");
+    ck_assert_msg(strstr(text, "per_tensor") < strstr(text, "per_row"), "%s", text);
+    free(text);
+    qg_table_free(outcome.table);
+    qg_plan_free(plan);
+}
+END_TEST
+
 int main(void) {
-    const TTest *const tests[] = {failures, reasons, unfinished};
+    const TTest *const tests[] = {failures, reasons,    unfinished,
+                                  shards,   mistrusted, order_of_a_part};
     return RUN_SUITE("summary", tests);
 }

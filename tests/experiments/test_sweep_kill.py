@@ -1,4 +1,6 @@
-"""A sweep killed at 25 random moments resumes and ends with the content of one never killed."""
+"""A sweep killed at 25 moments resumes and ends with the content of one never killed.
+
+ctest-timeout: 900"""
 
 import sweep_tools
 

@@ -1,9 +1,12 @@
 """Shards: by hand, under MPI, in a job array; merged they equal the sweep in one piece. Two runs of
-one shard, a merge that lacks cases, a merge killed again and again."""
+one shard, a merge that lacks cases, a merge killed again and again.
+
+ctest-timeout: 900"""
 
 import fcntl
 import os
 import shutil
+import signal
 import subprocess
 import time
 
@@ -13,6 +16,14 @@ from sweep_tools import Folder, check
 digest, _ = sweep_tools.reference()
 
 
+def merge_of_nothing():
+    with Folder() as folder:
+        done = folder.run("--merge")
+        check(done.returncode == 3 and done.stdout == "", done.returncode, done.stdout)
+        check(done.stderr.count("\n") == 1 and "no result yet" in done.stderr, done.stderr)
+        check(folder.leftovers() == [], "left behind:", folder.leftovers())
+
+
 def by_hand():
     with Folder() as folder:
         for shard in ("1/3", "3/3"):
@@ -20,12 +31,17 @@ def by_hand():
             check(done.returncode == 0, shard, done.stderr)
             check(f"shard {shard}" in done.stderr, "the shard is not named:", done.stderr)
             check(not folder.file.exists(), "merged too early")
+            check(done.stdout.startswith(f"shard {shard}: ") and done.stdout.count("\n") == 2,
+                  "not two lines for an unfinished sweep:", done.stdout)
         done = folder.run("--merge")
+        check(done.stdout == "" and done.stderr.count("\n") == 1, "not one line:", done.stdout,
+              done.stderr)
         check(done.returncode == 3, "--merge of 2 of 3 shards gave", done.returncode, done.stderr)
         check("shard 2/3" in done.stderr, "--merge does not name the shard:", done.stderr)
         check(not folder.file.exists(), "merged without all cases")
         done = folder.run("--shard", "2/3")
         check(done.returncode == 0 and folder.file.exists(), done.stderr)
+        check(done.stdout.startswith("format "), "the last shard prints no table:", done.stdout)
         check(folder.digest() == digest, "three shards differ from one")
         check(folder.leftovers() == [], "left behind:", folder.leftovers())
         done = folder.run("--merge")
@@ -83,12 +99,12 @@ def twice():
     with Folder(sweep_tools.PLAN + ["--seeds", "1:200:1"]) as folder:
         first = folder.start("-q")
         sweep_tools.wait_until(lambda: sweep_tools.worker_of(first.pid), "the first run runs")
+        first.send_signal(signal.SIGSTOP)  # so that it does not end before the others are refused
         second = folder.run()
         check(second.returncode == 5, "the second run gave", second.returncode, second.stderr)
         check(f"process {first.pid}" in second.stderr, "it does not name it:", second.stderr)
         third = folder.run("--shard", "2/3")
         check(third.returncode == 5, "another split gave", third.returncode, third.stderr)
-        check(first.poll() is None, "the first run ended too early to tell")
         first.kill()
         first.communicate()
         done = folder.run("-q", "--max-seconds", "0.3")  # no lock has remained
@@ -137,6 +153,7 @@ def merge_killed():
 if os.environ.get("SWEEP_TEST_ONLY"):
     globals()[os.environ["SWEEP_TEST_ONLY"]]()
 else:
-    for test in (by_hand, other_split, at_once, under_mpi, in_a_job_array, twice, merge_killed):
+    for test in (merge_of_nothing, by_hand, other_split, at_once, under_mpi, in_a_job_array, twice,
+                 merge_killed):
         print(test.__name__, flush=True)
         test()

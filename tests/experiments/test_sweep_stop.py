@@ -1,8 +1,11 @@
 """Sweeps that are stopped or refused: signals, limits, a full disk, places that cannot be written,
-files of other plans. What was finished stays, and the same command goes on."""
+files of other plans. What was finished stays, and the same command goes on.
+
+ctest-timeout: 900"""
 
 import os
 import pty
+import re
 import signal
 import subprocess
 import time
@@ -10,8 +13,8 @@ import time
 import sweep_tools
 from sweep_tools import Folder, check
 
-digest, seconds = sweep_tools.reference()
-LONG = sweep_tools.PLAN + ["--seeds", "1:200:1"]
+digest, _ = sweep_tools.reference()
+LONG = sweep_tools.PLAN + ["--seeds", "1:400:1"]
 
 
 def resume(folder, wanted):
@@ -24,10 +27,10 @@ def stopped_by_signals():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         with Folder() as folder:
             sweep = folder.start()
-            sweep_tools.wait_until(lambda: sweep_tools.worker_of(sweep.pid), "it runs")
-            time.sleep(0.3 * seconds)
-            sweep.send_signal(number)
-            sweep.send_signal(number)  # as `timeout` does: the group is told, too
+            going = sweep_tools.write_until(sweep, folder.part_cases, "a part is there")
+            if going:
+                sweep.send_signal(number)
+                sweep.send_signal(number)  # as `timeout` does: the group is told, too
             _, messages = sweep.communicate()
             if sweep.returncode == 0:
                 continue  # it was done already
@@ -44,8 +47,7 @@ def group_told():
         sweep = subprocess.Popen(folder.command(), stdout=subprocess.DEVNULL, text=True,
                                  stderr=subprocess.PIPE, env=sweep_tools.environment(),
                                  start_new_session=True)
-        sweep_tools.wait_until(lambda: sweep_tools.worker_of(sweep.pid), "it runs")
-        time.sleep(0.3)
+        check(sweep_tools.write_until(sweep, folder.part_cases, "a part is there"), "it ended")
         os.killpg(sweep.pid, signal.SIGINT)
         _, messages = sweep.communicate()
         check(sweep.returncode == 3, "gave", sweep.returncode, messages)
@@ -53,13 +55,12 @@ def group_told():
 
 
 def told_to_write():
+    """More parts than the intervals of 2, 4, 8, ... s bring before the sweep is done."""
     with Folder(LONG) as folder:
         sweep = folder.start("-q")
-        sweep_tools.wait_until(lambda: sweep_tools.worker_of(sweep.pid), "it runs")
-        time.sleep(0.2)
-        sweep.send_signal(signal.SIGUSR1)
-        sweep_tools.wait_until(folder.part_cases, "SIGUSR1 made it write", 1.5)
-        check(sweep.poll() is None, "SIGUSR1 ended it")
+        wrote = sweep_tools.write_until(sweep, lambda: len(list(folder.parts.glob("*.h5"))) >= 6,
+                                        "SIGUSR1 made it write")
+        check(wrote, "it ended before it had written as often as told")
         sweep.kill()
         sweep.communicate()
 
@@ -68,7 +69,9 @@ def written_in_time():
     """Nothing asks for it: a part after 2 s."""
     with Folder(LONG) as folder:
         sweep = folder.start("-q")
-        sweep_tools.wait_until(folder.part_cases, "2 s made it write", 20)
+        sweep_tools.wait_until(lambda: folder.part_cases() or sweep.poll() is not None,
+                               "2 s made it write", 200)
+        check(sweep.poll() is None, "it ended without a part")
         sweep.kill()
         sweep.communicate()
 
@@ -78,17 +81,19 @@ def out_of_time():
         done = folder.run("--max-seconds", "0.5")
         check(done.returncode == 3, "--max-seconds gave", done.returncode, done.stderr)
         check("--max-seconds" in done.stderr, "it does not say why:", done.stderr)
-        check(folder.part_cases(), "lost what was finished")
+        missing, total = re.search(r"(\d+) of (\d+) cases have no result yet", done.stdout).groups()
+        check(len(folder.part_cases()) == int(total) - int(missing), "lost what was finished")
 
 
 def case_out_of_time():
     plan = ["--formats", "e4m3", "--layouts", "per_tensor", "--ops", "error", "--data", "normal",
             "--m", "1,4096", "--k", "4096", "--threads", "1"]
     with Folder(plan) as folder:
-        done = folder.run("--case-timeout", "0.05")
+        done = folder.run("--case-timeout", "0.1")
         check(done.returncode == 3, "--case-timeout gave", done.returncode, done.stderr)
-        check(sorted(folder.texts("status")) == ["RAN", "TIMEOUT"], folder.texts("status"))
-        done = folder.run("--case-timeout", "100")  # that case is tried again
+        statuses = folder.texts("status")  # a busy machine may not do the small one in time either
+        check(statuses[1] == "TIMEOUT" and statuses[0] in ("RAN", "TIMEOUT"), statuses)
+        done = folder.run("--case-timeout", "250")  # that case is tried again
         check(done.returncode == 0, done.returncode, done.stderr)
         check(folder.texts("status") == ["RAN", "RAN"], folder.texts("status"))
 
@@ -97,10 +102,9 @@ def crashing_case():
     """Whoever kills the worker: one case is CRASHED, the sweep goes on, the next run repairs it."""
     with Folder() as folder:
         sweep = folder.start()
-        sweep_tools.wait_until(lambda: sweep_tools.worker_of(sweep.pid), "it runs")
-        time.sleep(0.2 * seconds)
+        going = sweep_tools.write_until(sweep, folder.part_cases, "a part is there")
         worker = sweep_tools.worker_of(sweep.pid)
-        if worker:
+        if going and worker:
             os.kill(worker, signal.SIGKILL)
         _, messages = sweep.communicate()
         if sweep.returncode == 0:
@@ -166,7 +170,7 @@ def nothing_to_do():
 
 
 def full_disk():
-    with Folder(LONG) as folder:
+    with Folder(sweep_tools.PLAN + ["--seeds", "1:200:1"]) as folder:
         disk = folder.path / "disk"
         disk.mkdir()
         mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)],
@@ -192,10 +196,11 @@ def bar():
     """On a terminal one line that is redrawn and taken away; no escape codes elsewhere."""
     with Folder(LONG) as folder:
         parent, child = pty.openpty()
-        sweep = subprocess.Popen(folder.command("--max-seconds", "1"), stdout=subprocess.DEVNULL,
-                                 stderr=child, env=sweep_tools.environment(TERM="xterm"))
+        start = time.monotonic()
+        sweep = subprocess.Popen(folder.command(), stdout=subprocess.DEVNULL, stderr=child,
+                                 env=sweep_tools.environment(TERM="xterm"))
         os.close(child)
-        shown = b""
+        shown, told = b"", False
         while True:
             try:
                 piece = os.read(parent, 65536)
@@ -204,10 +209,14 @@ def bar():
             if not piece:
                 break
             shown += piece
+            if not told and shown.count(b"\r") >= 5 and b"ETA" in shown:
+                sweep.send_signal(signal.SIGINT)
+                told = True
         os.close(parent)
         sweep.wait()
         redrawn = shown.count(b"\r")
-        check(3 <= redrawn <= 25, "redrawn", redrawn, "times in a second:", shown[-500:])
+        most = 5 + 10 * (time.monotonic() - start)
+        check(5 <= redrawn <= most, "redrawn", redrawn, "times, not at most", most, shown[-500:])
         check(b"/s" in shown and b"ETA" in shown and b"RAN" in shown, shown[-500:])
         done = folder.run("--overwrite", "--max-seconds", "0.3")
         check("\033" not in done.stderr and "\r" not in done.stderr, repr(done.stderr))

@@ -99,8 +99,8 @@ static void run_all(int count, double timeout) {
             break;
         case HANGS:
             ck_assert_int_eq(result->status, QG_CASE_TIMEOUT);
-            ck_assert_str_eq(result->reason, "longer than 0.2 s");
-            ck_assert(result->seconds > 0.2 && result->seconds < 30);
+            ck_assert_str_eq(result->reason, "longer than 1 s");
+            ck_assert(result->seconds > 1 && result->seconds < 60);
             break;
         default:
             ck_assert_int_eq(result->status, QG_CASE_RAN);
@@ -143,7 +143,7 @@ END_TEST
 START_TEST(a_hanging_case_times_out) {
     make_cases(9);
     cases[0].seed = cases[4].seed = cases[5].seed = cases[8].seed = HANGS;
-    run_all(9, 0.2);
+    run_all(9, 1);
 }
 END_TEST
 
@@ -260,14 +260,14 @@ START_TEST(no_core_files) {
 }
 END_TEST
 
-START_TEST(a_case_beyond_the_memory_fails) {
+START_TEST(a_case_beyond_the_memory_is_unavailable) {
     make_cases(3);
     cases[1].m = cases[1].k = (int64_t)1 << 21; // 4 Ti elements
     qg_worker *worker = start(3, 0);
     for (int i = 0; i < 3; i++) {
         const qg_case_result *result = take(worker);
         ck_assert_ptr_nonnull(result);
-        ck_assert_int_eq(result->status, i == 1 ? QG_CASE_FAILED : QG_CASE_RAN);
+        ck_assert_int_eq(result->status, i == 1 ? QG_CASE_UNAVAILABLE : QG_CASE_RAN);
         ck_assert_int_eq(strncmp(result->reason, "needs ", 6) == 0, i == 1);
     }
     qg_worker_free(worker);
@@ -328,7 +328,7 @@ int main(void) {
                                   the_worker_gives_up_what_it_must_not_hold,
                                   a_worker_that_cannot_start_ends_the_cases,
                                   no_core_files,
-                                  a_case_beyond_the_memory_fails,
+                                  a_case_beyond_the_memory_is_unavailable,
                                   the_worker_ends_with_its_parent};
     return RUN_SUITE("worker", tests);
 }
