@@ -1,5 +1,5 @@
-// Dumps of the tables of formats and recipes: columns like those of the results, for a result file's
-// /formats and /recipes.
+// Dumps of the tables of formats and recipes: columns like those of the results, for a result
+// file's /formats and /recipes.
 #ifndef QG_DUMP_INTERNAL_H
 #define QG_DUMP_INTERNAL_H
 

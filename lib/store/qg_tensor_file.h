@@ -1,7 +1,7 @@
 // Real tensors in: .safetensors, .npy, HDF5 and raw files, as binary32 matrices (m, k).
 //
-// Rank 1 is (1, k); higher ranks flatten the leading axes. fp64 is rounded once, fp16 and bf16 widen
-// exactly. Every offset, size and count in a file is checked before use; files are foreign.
+// Rank 1 is (1, k); higher ranks flatten the leading axes. fp64 is rounded once, fp16 and bf16
+// widen exactly. Every offset, size and count in a file is checked before use; files are foreign.
 #ifndef QG_TENSOR_FILE_H
 #define QG_TENSOR_FILE_H
 
@@ -21,8 +21,8 @@ typedef struct qg_tensor_info {
 // Opens a file and lists its tensors in a fixed order (by name). The format follows from the
 // suffix: .safetensors, .npy, .h5 .hdf5, else raw with a sidecar PATH.json
 // {"dtype": "f32", "shape": [m, k]}.
-// QG_ERROR_IO: cannot open. QG_ERROR_DATA: truncated, lying or malformed; the detail names the file,
-// what is wrong and where. QG_ERROR_UNSUPPORTED: e.g. a Fortran-ordered or big-endian .npy.
+// QG_ERROR_IO: cannot open. QG_ERROR_DATA: truncated, lying or malformed; the detail names the
+// file, what is wrong and where. QG_ERROR_UNSUPPORTED: e.g. a Fortran-ordered or big-endian .npy.
 qg_status qg_tensor_file_open(const char *path, qg_tensor_file **out);
 void qg_tensor_file_close(qg_tensor_file *file); // NULL is fine
 

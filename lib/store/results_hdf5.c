@@ -15,7 +15,7 @@ void qg_hdf5_silence_restore(qg_hdf5_silence saved) {
     H5Eset_auto2(H5E_DEFAULT, saved.function, saved.context);
 }
 
-// Of a failed system call HDF5 tells the time, the buffer's address and more: its message is enough.
+// Of a failed system call HDF5 tells the time, the buffer's address and more: its message will do.
 static void shorten(const char *description, char *reason) {
     static const char before[] = "error message = '";
     const char *message = strstr(description, before);
@@ -52,4 +52,13 @@ hid_t qg_hdf5_text_type(size_t width) {
         return -1;
     }
     return type;
+}
+
+hid_t qg_hdf5_number_type(qg_column_type type) {
+    switch (type) {
+    case QG_COLUMN_F64: return H5T_NATIVE_DOUBLE;
+    case QG_COLUMN_I64: return H5T_NATIVE_INT64;
+    case QG_COLUMN_U64: return H5T_NATIVE_UINT64;
+    default: return H5T_NATIVE_UINT8;
+    }
 }

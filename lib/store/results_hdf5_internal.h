@@ -8,6 +8,7 @@
 
 #define QG_RESULTS_CONVENTIONS "quantgauge-1"
 enum { QG_RESULTS_SCHEMA = 1, QG_RESULTS_TEXT_MAX = 1 << 20 };
+enum { QG_RESULTS_DIGEST_SIZE = 17 }; // 16 hexadecimal digits and a zero
 
 // HDF5 prints its errors unless told otherwise; the caller's setting comes back with _restore.
 typedef struct qg_hdf5_silence {
@@ -26,6 +27,8 @@ hid_t qg_hdf5_file_access(void);
 
 // A fixed-length UTF-8 type. Negative on failure.
 hid_t qg_hdf5_text_type(size_t width);
+// The type in memory of numbers, not to be closed.
+hid_t qg_hdf5_number_type(qg_column_type type);
 
 // As qg_results_write, for tests: files that may exceed image_limit bytes are written by HDF5
 // itself instead of in memory first.

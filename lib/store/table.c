@@ -1,18 +1,15 @@
-// Columns in memory: allocated when first set, grown together. See qg_table.h.
+// Columns in memory: allocated when first set, grown together; and the order of their rows. Knows
+// nothing of sums, operands and runs. See qg_table.h.
 #include <table_internal.h>
 
-#include <qg_bits.h>
-#include <qg_size.h>
-
 #include <assert.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { FIRST_CAPACITY = 64 };
 
-static qg_status no_memory(const char *what) {
+qg_status qg_table_no_memory(const char *what) {
     return qg_fail(QG_ERROR_MEMORY, "no memory for %s of a table of results", what);
 }
 
@@ -42,26 +39,7 @@ qg_status qg_table_create(qg_table **out) {
         return QG_OK;
     qg_table_free(table);
     *out = NULL;
-    return no_memory("the head");
-}
-
-static void free_texts(char **texts, int64_t count) {
-    for (int64_t i = 0; i < count; i++)
-        free(texts[i]);
-    free(texts);
-}
-
-static void free_run(qg_run *run) {
-    free_texts(run->keys, run->count);
-    free_texts(run->values, run->count);
-}
-
-static void free_operands(qg_operand *operands, int64_t count) {
-    for (int64_t i = 0; i < count; i++) {
-        free(operands[i].name);
-        free(operands[i].bytes);
-    }
-    free(operands);
+    return qg_table_no_memory("the head");
 }
 
 void qg_table_free(qg_table *table) {
@@ -73,12 +51,7 @@ void qg_table_free(qg_table *table) {
     qg_text_pool_release(table->texts);
     free(table->histogram_of);
     release_histograms(table->histograms);
-    free_operands(table->operands, table->operand_count);
-    free(table->plan);
-    free_texts(table->argv, table->argv_count);
-    for (int64_t i = 0; i < table->run_count; i++)
-        free_run(&table->runs[i]);
-    free(table->runs);
+    qg_table_free_records(table);
     free(table);
 }
 
@@ -119,8 +92,7 @@ static void fill_minus_one(int64_t *elements, int64_t begin, int64_t end) {
         elements[i] = -1;
 }
 
-// Makes *elements hold `count`; on failure it is as it was.
-static bool resize(void **elements, int64_t count, size_t size) {
+bool qg_table_resize(void **elements, int64_t count, size_t size) {
     if (count < 0 || (uint64_t)count > SIZE_MAX / 2 / size)
         return false;
     void *moved = realloc(*elements, count ? (size_t)count * size : 1);
@@ -133,17 +105,17 @@ static bool resize(void **elements, int64_t count, size_t size) {
 static qg_status grow(qg_table *table, int64_t capacity) {
     int64_t begin = table->capacity;
     void *order = table->order, *histogram_of = table->histogram_of;
-    bool fits = resize(&order, capacity, sizeof *table->order);
+    bool fits = qg_table_resize(&order, capacity, sizeof *table->order);
     table->order = order;
     if (fits && histogram_of)
-        fits = resize(&histogram_of, capacity, sizeof *table->histogram_of);
+        fits = qg_table_resize(&histogram_of, capacity, sizeof *table->histogram_of);
     table->histogram_of = histogram_of;
     for (int i = 0; fits && i < QG_COLUMN_COUNT; i++)
         if (table->columns[i])
-            fits = resize(&table->columns[i], capacity,
-                          qg_column_size(qg_column_describe((qg_column)i)->type));
+            fits = qg_table_resize(&table->columns[i], capacity,
+                                   qg_column_size(qg_column_describe((qg_column)i)->type));
     if (!fits)
-        return no_memory("the rows");
+        return qg_table_no_memory("the rows");
     fill_minus_one(table->order, begin, capacity);
     if (table->histogram_of)
         fill_minus_one(table->histogram_of, begin, capacity);
@@ -161,7 +133,7 @@ qg_status qg_table_reserve(qg_table *table, int64_t rows) {
 qg_status qg_table_append(qg_table *table, int64_t *row) {
     if (table->rows == table->capacity) {
         if (table->capacity > INT64_MAX / 2)
-            return no_memory("the rows");
+            return qg_table_no_memory("the rows");
         qg_status status = grow(table, table->capacity ? 2 * table->capacity : FIRST_CAPACITY);
         if (status != QG_OK)
             return status;
@@ -174,12 +146,24 @@ qg_status qg_table_column(qg_table *table, qg_column column, void **out) {
     if (!table->columns[column]) {
         const qg_column_info *info = qg_column_describe(column);
         void *elements = NULL;
-        if (!resize(&elements, table->capacity, qg_column_size(info->type)))
-            return no_memory("a column");
+        if (!qg_table_resize(&elements, table->capacity, qg_column_size(info->type)))
+            return qg_table_no_memory("a column");
         fill_missing(elements, info, 0, table->capacity);
         table->columns[column] = elements;
     }
     *out = table->columns[column];
+    return QG_OK;
+}
+
+qg_status qg_table_histogram_of(qg_table *table, int64_t **out) {
+    void *histogram_of = table->histogram_of;
+    if (!histogram_of) {
+        if (!qg_table_resize(&histogram_of, table->capacity, sizeof *table->histogram_of))
+            return qg_table_no_memory("the histograms");
+        table->histogram_of = histogram_of;
+        fill_minus_one(table->histogram_of, 0, table->capacity);
+    }
+    *out = table->histogram_of;
     return QG_OK;
 }
 
@@ -234,18 +218,6 @@ qg_status qg_table_set_u8(qg_table *table, int64_t row, qg_column column, uint8_
     return status;
 }
 
-// A copy in which bytes that are no UTF-8 (a file's name may hold them) are question marks.
-static char *copy_as_utf8(const char *text) {
-    size_t length = strlen(text), bad = 0;
-    char *copy = malloc(length + 1);
-    if (!copy)
-        return NULL;
-    memcpy(copy, text, length + 1);
-    for (size_t at = 0; !qg_text_is_utf8(copy + at, length - at, &bad); at += bad)
-        copy[at + bad] = '?';
-    return copy;
-}
-
 qg_status qg_table_set_text(qg_table *table, int64_t row, qg_column column, const char *value) {
     check(table, row, column, QG_COLUMN_TEXT);
     void *elements;
@@ -260,9 +232,9 @@ qg_status qg_table_set_text(qg_table *table, int64_t row, qg_column column, cons
     size_t bad;
     char *copy = NULL;
     if (!qg_text_is_utf8(value, strlen(value), &bad)) {
-        copy = copy_as_utf8(value);
+        copy = qg_text_copy_as_utf8(value);
         if (!copy)
-            return no_memory("a text");
+            return qg_table_no_memory("a text");
         value = copy;
     }
     status = qg_text_intern(table->texts, value, strlen(value), last);
@@ -383,7 +355,7 @@ qg_status qg_table_sort(const qg_table *table, int64_t *rows) {
         return QG_OK;
     int64_t *spare = malloc((size_t)count * sizeof *spare);
     if (!spare)
-        return no_memory("the order");
+        return qg_table_no_memory("the order");
     for (int64_t width = 1; width < count; width *= 2)
         for (int64_t begin = 0; begin + width < count; begin += 2 * width) {
             int64_t end = begin + 2 * width;
@@ -391,303 +363,4 @@ qg_status qg_table_sort(const qg_table *table, int64_t *rows) {
         }
     free(spare);
     return QG_OK;
-}
-
-// ---------------------------------------------------------------------------------------- sums
-
-static bool reserve_histogram(qg_histogram_pool *pool) {
-    if (pool->count < pool->capacity)
-        return true;
-    int64_t capacity = pool->capacity ? 2 * pool->capacity : FIRST_CAPACITY;
-    void *rel = pool->rel, *ulp = pool->ulp;
-    bool fits = resize(&rel, capacity, sizeof *pool->rel);
-    pool->rel = rel;
-    fits = fits && resize(&ulp, capacity, sizeof *pool->ulp);
-    pool->ulp = ulp;
-    if (fits)
-        pool->capacity = capacity;
-    return fits;
-}
-
-qg_status qg_table_histogram_of(qg_table *table, int64_t **out) {
-    void *histogram_of = table->histogram_of;
-    if (!histogram_of) {
-        if (!resize(&histogram_of, table->capacity, sizeof *table->histogram_of))
-            return no_memory("the histograms");
-        table->histogram_of = histogram_of;
-        fill_minus_one(table->histogram_of, 0, table->capacity);
-    }
-    *out = table->histogram_of;
-    return QG_OK;
-}
-
-qg_status qg_table_set_histograms(qg_table *table, int64_t row, const int64_t *rel,
-                                  const int64_t *ulp) {
-    assert(row >= 0 && row < table->rows);
-    qg_histogram_pool *pool = table->histograms;
-    int64_t *histogram_of;
-    qg_status status = qg_table_histogram_of(table, &histogram_of);
-    if (status == QG_OK && !reserve_histogram(pool))
-        status = no_memory("the histograms");
-    if (status != QG_OK)
-        return status;
-    memcpy(pool->rel[pool->count], rel, sizeof *pool->rel);
-    memcpy(pool->ulp[pool->count], ulp, sizeof *pool->ulp);
-    histogram_of[row] = pool->count++;
-    return QG_OK;
-}
-
-bool qg_table_histograms(const qg_table *table, int64_t row, const int64_t **rel,
-                         const int64_t **ulp) {
-    assert(row >= 0 && row < table->rows);
-    if (!table->histogram_of || table->histogram_of[row] < 0)
-        return false;
-    *rel = table->histograms->rel[table->histogram_of[row]];
-    *ulp = table->histograms->ulp[table->histogram_of[row]];
-    return true;
-}
-
-typedef struct count_value {
-    qg_column column;
-    int64_t value;
-} count_value;
-typedef struct sum_value {
-    qg_column column;
-    double value;
-} sum_value;
-
-static qg_status set_counts(qg_table *table, int64_t row, const qg_sums *s) {
-    const count_value values[] = {
-        {QG_COLUMN_COUNT_N, s->n},
-        {QG_COLUMN_COUNT_UNDERFLOWED, s->underflowed},
-        {QG_COLUMN_COUNT_EXACT, s->exact},
-        {QG_COLUMN_SUM_N_FINITE, s->n_finite},
-        {QG_COLUMN_SUM_NAN_REFERENCE, s->nan_reference},
-        {QG_COLUMN_SUM_NAN_OUTPUT, s->nan_output},
-        {QG_COLUMN_SUM_INF_REFERENCE, s->inf_reference},
-        {QG_COLUMN_SUM_INF_OUTPUT, s->inf_output},
-        {QG_COLUMN_SUM_ZERO_REFERENCE, s->zero_reference},
-        {QG_COLUMN_SUM_ZERO_OUTPUT, s->zero_output},
-        {QG_COLUMN_SUM_SIGN_FLIPS, s->sign_flips},
-        {QG_COLUMN_SUM_UNDERFLOWED, s->underflowed},
-        {QG_COLUMN_SUM_EXACT, s->exact},
-        {QG_COLUMN_SUM_ZERO_REFERENCE_NONZERO_ERROR, s->zero_reference_nonzero_error},
-        {QG_COLUMN_SUM_MAX_ABS_E_INDEX, s->max_abs_e_index},
-        {QG_COLUMN_SUM_MAX_REL_E_INDEX, s->max_rel_e_index},
-    };
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
-        qg_status status = qg_table_set_i64(table, row, values[i].column, values[i].value);
-        if (status != QG_OK)
-            return status;
-    }
-    return QG_OK;
-}
-
-static qg_status set_sums(qg_table *table, int64_t row, const qg_sums *s) {
-    const sum_value values[] = {
-        {QG_COLUMN_SUM_X, qg_sum_value(s->x)},
-        {QG_COLUMN_SUM_XX, qg_sum_value(s->xx)},
-        {QG_COLUMN_SUM_QQ, qg_sum_value(s->qq)},
-        {QG_COLUMN_SUM_XQ, qg_sum_value(s->xq)},
-        {QG_COLUMN_SUM_E, qg_sum_value(s->e)},
-        {QG_COLUMN_SUM_ABS_E, qg_sum_value(s->abs_e)},
-        {QG_COLUMN_SUM_E_SIGN_X, qg_sum_value(s->e_sign_x)},
-        {QG_COLUMN_SUM_EE, qg_sum_value(s->ee)},
-        {QG_COLUMN_SUM_ABS_X, qg_sum_value(s->abs_x)},
-        {QG_COLUMN_SUM_MAX_ABS_E, s->max_abs_e},
-        {QG_COLUMN_SUM_MAX_REL_E, s->max_rel_e},
-        {QG_COLUMN_SUM_MAX_ABS_X, s->max_abs_x},
-        {QG_COLUMN_SUM_MAX_ULP, s->max_ulp},
-    };
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
-        qg_status status = qg_table_set_f64(table, row, values[i].column, values[i].value);
-        if (status != QG_OK)
-            return status;
-    }
-    return QG_OK;
-}
-
-// The metrics' columns follow one another in the order of their own table.
-static qg_status set_metrics(qg_table *table, int64_t row, const qg_sums *sums) {
-    for (int i = 0; i < QG_METRIC_COUNT; i++) {
-        qg_column column = (qg_column)(QG_COLUMN_METRIC_QSNR_DB + i);
-        qg_status status =
-            qg_table_set_f64(table, row, column, qg_metric_value(sums, (qg_metric)i));
-        if (status != QG_OK)
-            return status;
-    }
-    return QG_OK;
-}
-
-qg_status qg_table_set_sums(qg_table *table, int64_t row, const qg_sums *sums) {
-    qg_status status = set_counts(table, row, sums);
-    if (status == QG_OK)
-        status = set_sums(table, row, sums);
-    if (status == QG_OK)
-        status = set_metrics(table, row, sums);
-    if (status == QG_OK)
-        status = qg_table_set_histograms(table, row, sums->hist_rel, sums->hist_ulp);
-    return status;
-}
-
-// ------------------------------------------------------------------------------------ operands
-
-// The first operand not before (case_id, name); *found if it is that one.
-static int64_t operand_position(const qg_table *table, uint64_t case_id, const char *name,
-                                bool *found) {
-    int64_t begin = 0, end = table->operand_count;
-    *found = false;
-    while (begin < end) {
-        int64_t middle = begin + (end - begin) / 2;
-        const qg_operand *operand = &table->operands[middle];
-        int order = operand->case_id < case_id   ? -1
-                    : operand->case_id > case_id ? 1
-                                                 : strcmp(operand->name, name);
-        *found = *found || order == 0;
-        if (order < 0)
-            begin = middle + 1;
-        else
-            end = middle;
-    }
-    return begin;
-}
-
-static bool is_object_name(const char *name) {
-    size_t bad;
-    return name[0] && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
-           qg_text_is_utf8(name, strlen(name), &bad);
-}
-
-static bool reserve_operand(qg_table *table) {
-    if (table->operand_count < table->operand_capacity)
-        return true;
-    int64_t capacity = table->operand_capacity ? 2 * table->operand_capacity : 16;
-    void *operands = table->operands;
-    if (!resize(&operands, capacity, sizeof *table->operands))
-        return false;
-    table->operands = operands;
-    table->operand_capacity = capacity;
-    return true;
-}
-
-qg_status qg_table_add_operand(qg_table *table, uint64_t case_id, const char *name,
-                               const void *bytes, int64_t size) {
-    if (!is_object_name(name) || size < 0)
-        return qg_fail(QG_ERROR_ARGUMENT, "operand \"%s\" of %" PRId64 " bytes: not a name or size",
-                       name, size);
-    uint8_t *copy = malloc(size ? (size_t)size : 1);
-    char *name_copy = strdup(name);
-    if (!copy || !name_copy || !reserve_operand(table)) {
-        free(copy);
-        free(name_copy);
-        return no_memory("an operand");
-    }
-    if (size)
-        memcpy(copy, bytes, (size_t)size);
-    bool found;
-    int64_t at = operand_position(table, case_id, name, &found);
-    qg_operand *operand = &table->operands[at];
-    if (found) {
-        free(operand->name);
-        free(operand->bytes);
-    } else {
-        memmove(operand + 1, operand, (size_t)(table->operand_count - at) * sizeof *operand);
-        table->operand_count++;
-    }
-    *operand = (qg_operand){case_id, name_copy, copy, size};
-    return QG_OK;
-}
-
-// -------------------------------------------------------------------------------- plan and runs
-
-qg_status qg_table_set_plan(qg_table *table, const char *text) {
-    char *copy = copy_as_utf8(text);
-    if (!copy)
-        return no_memory("the plan");
-    free(table->plan);
-    table->plan = copy;
-    return QG_OK;
-}
-
-const char *qg_table_plan(const qg_table *table) { return table->plan ? table->plan : ""; }
-
-static qg_status add_text(char ***texts, int64_t count, const char *text) {
-    void *moved = *texts;
-    if (!resize(&moved, count + 1, sizeof **texts))
-        return no_memory("a text");
-    *texts = moved;
-    (*texts)[count] = copy_as_utf8(text);
-    return (*texts)[count] ? QG_OK : no_memory("a text");
-}
-
-qg_status qg_table_add_argv(qg_table *table, const char *command_line) {
-    qg_status status = add_text(&table->argv, table->argv_count, command_line);
-    if (status == QG_OK)
-        table->argv_count++;
-    return status;
-}
-
-qg_status qg_table_add_run(qg_table *table, int64_t *run) {
-    void *runs = table->runs;
-    if (!resize(&runs, table->run_count + 1, sizeof *table->runs))
-        return no_memory("a run");
-    table->runs = runs;
-    table->runs[table->run_count] = (qg_run){0};
-    *run = table->run_count++;
-    return QG_OK;
-}
-
-void qg_table_drop_last_run(qg_table *table) { free_run(&table->runs[--table->run_count]); }
-
-static int64_t run_key(const qg_run *run, const char *key) {
-    for (int64_t i = 0; i < run->count; i++)
-        if (strcmp(run->keys[i], key) == 0)
-            return i;
-    return -1;
-}
-
-// Moves the last pair to its place among the sorted ones before it.
-static void sink_last_key(qg_run *run) {
-    for (int64_t i = run->count - 1; i > 0 && strcmp(run->keys[i - 1], run->keys[i]) > 0; i--) {
-        char *key = run->keys[i], *value = run->values[i];
-        run->keys[i] = run->keys[i - 1];
-        run->values[i] = run->values[i - 1];
-        run->keys[i - 1] = key;
-        run->values[i - 1] = value;
-    }
-}
-
-qg_status qg_table_set_run(qg_table *table, int64_t index, const char *key, const char *value) {
-    assert(index >= 0 && index < table->run_count);
-    if (!is_object_name(key))
-        return qg_fail(QG_ERROR_ARGUMENT, "\"%s\" is no key of a run", key);
-    qg_run *run = &table->runs[index];
-    int64_t at = run_key(run, key);
-    if (at >= 0) {
-        char *copy = copy_as_utf8(value);
-        if (!copy)
-            return no_memory("a run");
-        free(run->values[at]);
-        run->values[at] = copy;
-        return QG_OK;
-    }
-    qg_status status = add_text(&run->keys, run->count, key);
-    if (status != QG_OK)
-        return status;
-    status = add_text(&run->values, run->count, value);
-    if (status != QG_OK) {
-        free(run->keys[run->count]);
-        return status;
-    }
-    run->count++;
-    sink_last_key(run);
-    return QG_OK;
-}
-
-int64_t qg_table_runs(const qg_table *table) { return table->run_count; }
-
-const char *qg_table_run_value(const qg_table *table, int64_t index, const char *key) {
-    assert(index >= 0 && index < table->run_count);
-    int64_t at = run_key(&table->runs[index], key);
-    return at < 0 ? NULL : table->runs[index].values[at];
 }

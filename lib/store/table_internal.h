@@ -66,6 +66,13 @@ qg_status qg_table_set_histograms(qg_table *table, int64_t row, const int64_t *r
 bool qg_table_column_is_set(const qg_table *table, qg_column column);
 
 void qg_table_drop_last_run(qg_table *table);
+// Frees operands, plan, command lines and runs.
+void qg_table_free_records(qg_table *table);
+
+// QG_ERROR_MEMORY; `what` of a table it was for.
+qg_status qg_table_no_memory(const char *what);
+// Makes *elements hold `count`; on failure it is as it was.
+bool qg_table_resize(void **elements, int64_t count, size_t size);
 
 // Rows in plan order: by order, then reference, then position. `rows` has room for all.
 qg_status qg_table_sort(const qg_table *table, int64_t *rows);

@@ -3,6 +3,7 @@
 // asked in a child process, because it leaves its buffers on some damaged files (1.10.8, seen by
 // AddressSanitizer); it converts byte order only: numbers are widened by our own code.
 #include "tensor_reader.h"
+#include <child_process_internal.h>
 
 #include <hdf5.h>
 #include <inttypes.h>
@@ -255,15 +256,15 @@ static bool send_status(int to, qg_status status) {
     int32_t number = (int32_t)status;
     if (status != QG_OK)
         snprintf(detail, sizeof detail, "%s", qg_detail());
-    return tensor_send(to, &number, sizeof number) && tensor_send(to, detail, sizeof detail);
+    return qg_child_send(to, &number, sizeof number) && qg_child_send(to, detail, sizeof detail);
 }
 
 // The child's status, or that it died.
-static qg_status take_status(const qg_tensor_file *file, const tensor_child *child) {
+static qg_status take_status(const qg_tensor_file *file, const qg_child *child) {
     char detail[DETAIL_SIZE];
     int32_t number;
-    if (!tensor_child_take(child, &number, sizeof number) ||
-        !tensor_child_take(child, detail, sizeof detail))
+    if (!qg_child_take(child, &number, sizeof number) ||
+        !qg_child_take(child, detail, sizeof detail))
         return qg_fail(QG_ERROR_DATA, "%s: is damaged: the HDF5 library crashed on it", file->path);
     detail[DETAIL_SIZE - 1] = 0;
     return number == QG_OK ? QG_OK : qg_fail((qg_status)number, "%s", detail);
@@ -271,48 +272,47 @@ static qg_status take_status(const qg_tensor_file *file, const tensor_child *chi
 
 static bool send_text(int to, const char *text) {
     int64_t size = text ? (int64_t)strlen(text) : -1;
-    return tensor_send(to, &size, sizeof size) &&
-           (size <= 0 || tensor_send(to, text, (size_t)size));
+    return qg_child_send(to, &size, sizeof size) &&
+           (size <= 0 || qg_child_send(to, text, (size_t)size));
 }
 
 static void list_in_child(void *context, int to) {
     qg_tensor_file *file = context;
     if (!send_status(to, visit_all(file)))
         return;
-    tensor_send(to, &file->count, sizeof file->count);
+    qg_child_send(to, &file->count, sizeof file->count);
     for (int64_t i = 0; i < file->count; i++) {
         const tensor_entry *entry = &file->entries[i];
         if (!send_text(to, entry->name) || !send_text(to, entry->dtype) ||
-            !send_text(to, entry->skipped) || !tensor_send(to, &entry->m, sizeof entry->m) ||
-            !tensor_send(to, &entry->k, sizeof entry->k) ||
-            !tensor_send(to, &entry->type, sizeof entry->type))
+            !send_text(to, entry->skipped) || !qg_child_send(to, &entry->m, sizeof entry->m) ||
+            !qg_child_send(to, &entry->k, sizeof entry->k) ||
+            !qg_child_send(to, &entry->type, sizeof entry->type))
             return;
     }
 }
 
 // A text of at most LARGEST_NAME bytes; *text stays NULL for an absent one.
-static bool take_text(const tensor_child *child, char **text) {
+static bool take_text(const qg_child *child, char **text) {
     int64_t size;
     *text = NULL;
-    if (!tensor_child_take(child, &size, sizeof size) || size > LARGEST_NAME)
+    if (!qg_child_take(child, &size, sizeof size) || size > LARGEST_NAME)
         return false;
     if (size < 0)
         return true;
     *text = calloc((size_t)size + 1, 1);
-    return *text && tensor_child_take(child, *text, (size_t)size);
+    return *text && qg_child_take(child, *text, (size_t)size);
 }
 
 // The child's memory may have been damaged before it answered: its words are checked again.
-static bool take_entry(const tensor_child *child, qg_tensor_file *file) {
+static bool take_entry(const qg_child *child, qg_tensor_file *file) {
     char *name = NULL, *dtype = NULL, *skipped = NULL;
     tensor_entry *entry;
     tensor_type type = TENSOR_OTHER;
     int64_t shape[2], bytes;
-    bool taken = take_text(child, &name) && take_text(child, &dtype) &&
-                 take_text(child, &skipped) && name && dtype &&
-                 tensor_child_take(child, shape, sizeof shape) &&
-                 tensor_child_take(child, &type, sizeof type) &&
-                 tensor_add(file, name, dtype, &entry) == QG_OK;
+    bool taken =
+        take_text(child, &name) && take_text(child, &dtype) && take_text(child, &skipped) && name &&
+        dtype && qg_child_take(child, shape, sizeof shape) &&
+        qg_child_take(child, &type, sizeof type) && tensor_add(file, name, dtype, &entry) == QG_OK;
     if (taken && skipped)
         taken = tensor_skip(entry, "%s", skipped) == QG_OK;
     else if (taken)
@@ -327,17 +327,17 @@ static bool take_entry(const tensor_child *child, qg_tensor_file *file) {
 
 qg_status tensor_list_hdf5(qg_tensor_file *file) {
     enum { CPU_SECONDS = 60 };
-    tensor_child child;
+    qg_child child;
     int64_t count;
     file->is_hdf5 = true;
-    qg_status status = tensor_child_start(list_in_child, file, CPU_SECONDS, &child);
+    qg_status status = qg_child_start(list_in_child, file, CPU_SECONDS, &child);
     if (status != QG_OK)
         return status;
     status = take_status(file, &child);
-    bool whole = status == QG_OK && tensor_child_take(&child, &count, sizeof count);
+    bool whole = status == QG_OK && qg_child_take(&child, &count, sizeof count);
     for (int64_t i = 0; whole && i < count; i++)
         whole = take_entry(&child, file);
-    tensor_child_end(&child);
+    qg_child_end(&child);
     if (status == QG_OK && !whole)
         status = qg_fail(QG_ERROR_DATA, "%s: is damaged: the HDF5 library lost its way in it",
                          file->path);
@@ -357,7 +357,7 @@ static void read_in_child(void *context, int to) {
         raw ? open_and_read(r->file, r->entry, raw)
             : qg_fail(QG_ERROR_MEMORY, "%s: no memory for %zu bytes", r->file->path, size);
     if (send_status(to, status) && status == QG_OK)
-        tensor_send(to, raw, size);
+        qg_child_send(to, raw, size);
     free(raw);
 }
 
@@ -365,20 +365,20 @@ qg_status tensor_read_hdf5(qg_tensor_file *file, const tensor_entry *entry, floa
     enum { SLICE = 8192, CPU_SECONDS = 3600 };
     uint8_t raw[SLICE * 8];
     reading r = {file, entry};
-    tensor_child child;
-    qg_status status = tensor_child_start(read_in_child, &r, CPU_SECONDS, &child);
+    qg_child child;
+    qg_status status = qg_child_start(read_in_child, &r, CPU_SECONDS, &child);
     if (status != QG_OK)
         return status;
     status = take_status(file, &child);
     int64_t elements = entry->m * entry->k, size = tensor_type_size(entry->type);
     for (int64_t first = 0; status == QG_OK && first < elements; first += SLICE) {
         int64_t count = elements - first < SLICE ? elements - first : SLICE;
-        if (tensor_child_take(&child, raw, (size_t)(count * size)))
+        if (qg_child_take(&child, raw, (size_t)(count * size)))
             tensor_widen(entry->type, raw, count, x + first);
         else
             status = qg_fail(QG_ERROR_DATA, "%s: the values of \"%s\" end early", file->path,
                              entry->name);
     }
-    tensor_child_end(&child);
+    qg_child_end(&child);
     return status;
 }

@@ -6,7 +6,6 @@
 
 #include <qg_tensor_file.h>
 #include <stddef.h>
-#include <sys/types.h>
 
 typedef enum tensor_type {
     TENSOR_OTHER, // listed, never read
@@ -83,19 +82,5 @@ qg_status tensor_list_hdf5(qg_tensor_file *file);
 
 // Reading from HDF5; the others share one way.
 qg_status tensor_read_hdf5(qg_tensor_file *file, const tensor_entry *entry, float *x);
-
-// A process that runs `work`, which sends its answer to the descriptor `to`, and then dies. More
-// than `cpu_seconds` of processor time end it.
-typedef struct tensor_child {
-    pid_t pid;
-    int from;
-} tensor_child;
-typedef void (*tensor_work)(void *context, int to);
-qg_status tensor_child_start(tensor_work work, void *context, unsigned cpu_seconds,
-                             tensor_child *out);
-// The next `size` bytes of the answer; false if the child died before it sent them.
-bool tensor_child_take(const tensor_child *child, void *out, size_t size);
-void tensor_child_end(const tensor_child *child);
-bool tensor_send(int to, const void *data, size_t size);
 
 #endif

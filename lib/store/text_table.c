@@ -178,3 +178,14 @@ bool qg_text_is_utf8(const char *bytes, size_t length, size_t *bad) {
     }
     return true;
 }
+
+char *qg_text_copy_as_utf8(const char *text) {
+    size_t length = strlen(text), bad = 0;
+    char *copy = malloc(length + 1);
+    if (!copy)
+        return NULL;
+    memcpy(copy, text, length + 1);
+    for (size_t at = 0; !qg_text_is_utf8(copy + at, length - at, &bad); at += bad)
+        copy[at + bad] = '?';
+    return copy;
+}

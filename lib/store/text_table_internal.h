@@ -37,5 +37,8 @@ size_t qg_text_length(const qg_text_pool *pool, uint32_t index);
 // Whether the bytes are well-formed UTF-8 (no overlong forms, surrogates, or beyond U+10FFFF);
 // *bad is the offset of the first byte that is not.
 bool qg_text_is_utf8(const char *bytes, size_t length, size_t *bad);
+// A copy in which bytes that are no UTF-8 (a file's name may hold them) are question marks; to be
+// freed. NULL without memory.
+char *qg_text_copy_as_utf8(const char *text);
 
 #endif

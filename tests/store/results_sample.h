@@ -58,7 +58,8 @@ static inline const char *path_of(const char *name) {
 }
 
 static inline double sample_number(int64_t row, int column) {
-    static const double special[] = {0.0, -0.0, INFINITY, -INFINITY, 0x1p-1074, 0x1.fffffffffffffp1023};
+    static const double special[] = {0.0,       -0.0,      INFINITY,
+                                     -INFINITY, 0x1p-1074, 0x1.fffffffffffffp1023};
     int64_t at = row * 7 + column;
     return at % 5 == 0 ? special[at / 5 % 6] : (double)at * 0.37 - 3.0;
 }

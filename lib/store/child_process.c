@@ -1,6 +1,6 @@
 // A child process that does the work of a library which foreign files can crash: it sends its
 // answer through a pipe, and its death is an error like any other. Knows nothing of HDF5.
-#include "tensor_reader.h"
+#include <child_process_internal.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-bool tensor_send(int to, const void *data, size_t size) {
+bool qg_child_send(int to, const void *data, size_t size) {
     const char *from = data;
     while (size > 0) {
         ssize_t sent = write(to, from, size);
@@ -27,7 +27,7 @@ bool tensor_send(int to, const void *data, size_t size) {
 
 // Faults end the child at once, silently, whatever handlers the program has; so does an endless
 // loop. A library has no business calling exit, which would also flush the parent's buffers twice.
-static void be_child(tensor_work work, void *context, int to, unsigned cpu_seconds) {
+static void be_child(qg_child_work work, void *context, int to, unsigned cpu_seconds) {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGXCPU, SIGPIPE};
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
         signal(faults[i], SIG_DFL);
@@ -44,8 +44,7 @@ static void be_child(tensor_work work, void *context, int to, unsigned cpu_secon
         raise(SIGKILL);
 }
 
-qg_status tensor_child_start(tensor_work work, void *context, unsigned cpu_seconds,
-                             tensor_child *out) {
+qg_status qg_child_start(qg_child_work work, void *context, unsigned cpu_seconds, qg_child *out) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
         return qg_fail(QG_ERROR_IO, "cannot make a pipe: %s", strerror(errno));
@@ -65,7 +64,7 @@ qg_status tensor_child_start(tensor_work work, void *context, unsigned cpu_secon
     return QG_OK;
 }
 
-bool tensor_child_take(const tensor_child *child, void *out, size_t size) {
+bool qg_child_take(const qg_child *child, void *out, size_t size) {
     char *to = out;
     while (size > 0) {
         ssize_t got = read(child->from, to, size);
@@ -79,7 +78,7 @@ bool tensor_child_take(const tensor_child *child, void *out, size_t size) {
     return true;
 }
 
-void tensor_child_end(const tensor_child *child) {
+void qg_child_end(const qg_child *child) {
     close(child->from);
     kill(child->pid, SIGKILL);
     while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR) {
