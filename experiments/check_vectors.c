@@ -1,49 +1,45 @@
 // check_vectors: verifies .qgvec files with the emulator, and generates them.
 // Owns options, messages and exit codes; the format is qgvec.h's, the operands vector_operands.h's.
+#include <file_replace_internal.h>
 #include <message.h>
-#include <number.h>
 #include <qg_init.h>
-#include <qg_recipe_name.h>
 #include <qg_version.h>
 #include <qgvec.h>
 #include <vector_operands.h>
+#include <vector_request.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <popt.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { EXIT_MISMATCH = 1, EXIT_USAGE = 2, EXIT_INCOMPLETE = 3, EXIT_NOTHING = 4, EXIT_SYSTEM = 5 };
+enum { EXIT_MISMATCH = 1, EXIT_USAGE = 2, EXIT_NOTHING = 4, EXIT_SYSTEM = 5 };
 
 static const char notes[] =
     "\n"
-    "check_vectors verify FILE...  runs every line of the files through the emulator; - is "
-    "standard\n"
-    "input. All files are read before the first line is run.\n"
-    "check_vectors generate (--encode F | --decode F | --quantize RECIPE) [options]  writes "
-    "vectors:\n"
-    "level 1 crosses tables of interesting operands, level 2 draws random ones.\n"
-    "Fields are hexadecimal. x is binary32, NaN is 7fffffff; the amax_tensor of two-level recipes "
-    "is\n"
-    "given, not computed. Kind dot and --unit, rule delayed, and rule four_over_six with "
-    "stochastic\n"
-    "rounding are not supported by this version. Vectors are checked on one thread.\n"
+    "check_vectors verify FILE...\n"
+    "  runs every line of the files through the emulator; - is standard input. All\n"
+    "  files are read before the first line is run.\n"
+    "check_vectors generate (--unit U | --encode F | --decode F | --quantize RECIPE)\n"
+    "  writes vectors: level 1 crosses tables of interesting operands, level 2 draws\n"
+    "  random ones.\n"
+    "Fields are hexadecimal. Of --encode, --decode and --quantize, x is binary32, NaN is\n"
+    "7fffffff; the amax_tensor of two-level recipes is given, not computed. Rule\n"
+    "delayed, and rule four_over_six with stochastic rounding, are not supported.\n"
+    "A line of --unit is one dot product, d = c + a . b, of the unit's instruction,\n"
+    "chained over k; what is not given comes from the first row of the unit table\n"
+    "that fits. The header tells how well that row is known.\n"
     "\n"
-    "Exit codes: 0 every line matches, or the file is written; 1 a mismatch; 2 usage error or a\n"
-    "malformed file, nothing was run; 3 some files are of a kind that this version cannot check, "
-    "the\n"
-    "others match; 4 there was no line to check; 5 a file cannot be read or written, or the\n"
-    "environment is unsuitable.\n";
+    "Exit codes: 0 every line matches, or the file is written; 1 a mismatch; 2 usage\n"
+    "error or a malformed file, nothing was run; 4 there was no line to check; 5 a file\n"
+    "cannot be read or written, or the environment is unsuitable.\n";
 
 typedef struct options {
     int help, usage, version, verbose, quiet;
     char *isa, *threads;
-    char *encode, *decode, *quantize, *unit;
-    char *rule, *rounding, *overflow, *k, *rows, *level, *count, *seed, *out;
-    char *a_format, *b_format, *out_format, *scale;
+    char *level, *count, *seed, *out;
+    qg_vector_request request;
 } options;
 
 // ------------------------------------------------------------------------------------------ files
@@ -91,10 +87,10 @@ enum { SHOWN_MISMATCHES = 10, SHOWN_DIGITS = 80 };
 
 typedef struct tally {
     int64_t lines, mismatches;
-    int unsupported;
+    bool quiet;
 } tally;
 
-// Reads a file to its end without running it: QG_ERROR_UNSUPPORTED for kind dot.
+// Reads a file to its end without running it.
 static qg_status check_syntax(const char *path, const text_file *file) {
     qg_vector_reader reader;
     qg_vector_case c;
@@ -166,8 +162,9 @@ static qg_status verify_lines(qg_vector_reader *reader, qg_vector_case *wanted, 
     }
     sum->lines += lines;
     sum->mismatches += mismatches;
-    printf("%s: %" PRId64 " matches, %" PRId64 " mismatches\n", reader->name, lines - mismatches,
-           mismatches);
+    if (!sum->quiet || mismatches > 0)
+        printf("%s: %" PRId64 " matches, %" PRId64 " mismatches\n", reader->name,
+               lines - mismatches, mismatches);
     return QG_OK;
 }
 
@@ -187,7 +184,7 @@ static qg_status verify_file(const char *path, const text_file *file, tally *sum
 }
 
 // Every file's faults, before anything runs. 2 goes before 5.
-static int check_files(const char **paths, int count, text_file *files, tally *sum) {
+static int check_files(const char **paths, int count, text_file *files) {
     int worst = 0;
     for (int i = 0; i < count; i++) {
         qg_status status = read_text(paths[i], &files[i]);
@@ -196,12 +193,6 @@ static int check_files(const char **paths, int count, text_file *files, tally *s
         if (status == QG_OK)
             continue;
         qg_message_error("%s", qg_detail());
-        if (status == QG_ERROR_UNSUPPORTED) {
-            sum->unsupported++;
-            free(files[i].text);
-            files[i].text = NULL;
-            continue;
-        }
         int code = qg_message_exit_code(status);
         if (worst != EXIT_USAGE)
             worst = code;
@@ -221,16 +212,14 @@ static int verdict(const tally *sum) {
         qg_message_error("there was no line to check");
         return EXIT_NOTHING;
     }
-    return sum->unsupported ? EXIT_INCOMPLETE : 0;
+    return 0;
 }
 
-static int verify(const char **paths, int count) {
-    tally sum = {0};
+static int verify(const char **paths, int count, bool quiet) {
+    tally sum = {.quiet = quiet};
     text_file *files = calloc((size_t)count, sizeof *files);
-    int code = files ? check_files(paths, count, files, &sum) : EXIT_SYSTEM;
+    int code = files ? check_files(paths, count, files) : EXIT_SYSTEM;
     for (int i = 0; code == 0 && i < count; i++) {
-        if (!files[i].text)
-            continue;
         qg_status status = verify_file(paths[i], &files[i], &sum);
         if (status != QG_OK) {
             qg_message_error("%s", qg_detail());
@@ -245,144 +234,56 @@ static int verify(const char **paths, int count) {
 
 // --------------------------------------------------------------------------------------- generate
 
-// A usage error in one line.
-static qg_status usage_error(const char *option, const char *value, const char *wanted) {
-    return qg_fail(QG_ERROR_ARGUMENT, "--%s %s: %s", option, value, wanted);
-}
-
-static qg_status read_number(const char *option, const char *text, uint64_t lowest,
-                             uint64_t highest, uint64_t *out) {
-    if (!text)
-        return QG_OK;
-    if (!qg_number_u64(text, out) || *out < lowest || *out > highest)
-        return qg_fail(QG_ERROR_ARGUMENT, "--%s %s: no number from %" PRIu64 " to %" PRIu64, option,
-                       text, lowest, highest);
-    return QG_OK;
-}
-
 static qg_status read_levels(const options *o, bool levels[3]) {
     const char *text = o->level ? o->level : "1";
     levels[1] = !strcmp(text, "1") || !strcmp(text, "1,2") || !strcmp(text, "2,1");
     levels[2] = !strcmp(text, "2") || !strcmp(text, "1,2") || !strcmp(text, "2,1");
     if (!levels[1] && !levels[2])
-        return usage_error("level", text, "write 1, 2 or 1,2");
+        return qg_fail(QG_ERROR_ARGUMENT, "--level %s: write 1, 2 or 1,2", text);
     if (!levels[2] && (o->count || o->seed))
         return qg_fail(QG_ERROR_ARGUMENT, "--count and --seed belong to --level 2 or 1,2");
     return QG_OK;
 }
 
-// Options that do not belong to the kind.
-static qg_status refuse(const char *kind, const char *const *pairs) {
-    for (; pairs[0] || pairs[1]; pairs += 2)
-        if (pairs[1])
-            return qg_fail(QG_ERROR_ARGUMENT, "--%s does not belong to --%s", pairs[0], kind);
-    return QG_OK;
-}
-
-static qg_status encode_header(const options *o, qg_vector_header *h) {
-    const char *const foreign[] = {"rule", o->rule, "k", o->k, "rows", o->rows, NULL, NULL};
-    h->kind = QG_VECTOR_ENCODE;
-    qg_status status = refuse("encode", foreign);
-    if (status == QG_OK)
-        status = qg_format_parse(o->encode, &h->format);
-    if (status == QG_OK && o->rounding)
-        status = qg_rounding_parse(o->rounding, &h->conversion.rounding);
-    if (status == QG_OK && o->overflow &&
-        !qg_vector_overflow_parse(o->overflow, &h->conversion.overflow))
-        status = usage_error("overflow", o->overflow, "write saturate or format");
-    return status;
-}
-
-static qg_status decode_header(const options *o, qg_vector_header *h) {
-    const char *const foreign[] = {"rule",     o->rule,     "rounding", o->rounding,
-                                   "overflow", o->overflow, "k",        o->k,
-                                   "rows",     o->rows,     NULL,       NULL};
-    h->kind = QG_VECTOR_DECODE;
-    qg_status status = refuse("decode", foreign);
-    return status == QG_OK ? qg_format_parse(o->decode, &h->format) : status;
-}
-
-// Default sizes: a whole group; of a block at most 4 rows and 32 columns; else one row of 32.
-static qg_status quantize_header(const options *o, qg_vector_header *h) {
-    const char *const foreign[] = {"overflow", o->overflow, NULL, NULL};
-    h->kind = QG_VECTOR_QUANTIZE;
-    qg_status status = refuse("quantize", foreign);
-    if (status == QG_OK)
-        status = qg_vector_header_recipe(h, o->quantize, o->rule, o->rounding);
-    if (status != QG_OK)
-        return status;
-    qg_layout layout = h->recipe.layout;
-    uint64_t rows = 1, k = 32;
-    if (layout.kind == QG_LAYOUT_GROUP)
-        k = (uint64_t)layout.columns;
-    if (layout.kind == QG_LAYOUT_BLOCK) {
-        rows = layout.rows < 4 ? (uint64_t)layout.rows : 4;
-        k = layout.columns < 32 ? (uint64_t)layout.columns : 32;
-    }
-    status = read_number("rows", o->rows, 1, QG_VECTOR_ELEMENTS, &rows);
-    if (status == QG_OK)
-        status = read_number("k", o->k, 1, QG_VECTOR_ELEMENTS, &k);
-    h->rows = (int64_t)rows;
-    h->k = (int64_t)k;
-    return status;
-}
-
-static qg_status make_header(const options *o, qg_vector_header *h) {
-    memset(h, 0, sizeof *h);
-    qg_status status = o->encode   ? encode_header(o, h)
-                       : o->decode ? decode_header(o, h)
-                                   : quantize_header(o, h);
-    return status == QG_OK ? qg_vector_header_complete(h) : status;
-}
-
 // A stream that becomes PATH when it is whole; standard output where PATH is NULL.
 typedef struct output {
     FILE *stream;
-    const char *path;
-    char *temporary;
+    bool is_file;
+    qg_replacement replacement;
 } output;
 
 static qg_status output_open(const char *path, output *out) {
-    *out = (output){stdout, path, NULL};
+    *out = (output){.stream = stdout, .is_file = path != NULL};
     if (!path)
         return QG_OK;
-    size_t room = strlen(path) + sizeof ".tmp";
-    out->temporary = malloc(room);
-    if (!out->temporary)
-        return qg_fail(QG_ERROR_MEMORY, "no memory for a file name");
-    snprintf(out->temporary, room, "%s.tmp", path);
-    out->stream = fopen(out->temporary, "wb");
+    qg_status status = qg_replacement_begin(path, &out->replacement);
+    if (status != QG_OK)
+        return status;
+    const char *temporary = out->replacement.temporary;
+    out->stream = fopen(temporary, "wbxe");
     if (out->stream)
         return QG_OK;
-    qg_fail(QG_ERROR_IO, "%s: cannot write: %s", out->temporary, strerror(errno));
-    free(out->temporary);
-    return QG_ERROR_IO;
+    status = qg_fail(QG_ERROR_IO, "%s: cannot write: %s", temporary, strerror(errno));
+    qg_replacement_end(&out->replacement, 1);
+    return status;
 }
 
 static qg_status output_close(output *out, qg_status status) {
     bool failed = ferror(out->stream) || fflush(out->stream) != 0;
     int why = errno;
-    if (!out->path)
-        return status == QG_OK && failed
-                   ? qg_fail(QG_ERROR_IO, "standard output: %s", strerror(why))
-                   : status;
-    if (status == QG_OK && !failed && fsync(fileno(out->stream)) != 0) {
+    if (out->is_file && fclose(out->stream) != 0 && !failed) {
         failed = true;
         why = errno;
     }
-    if (fclose(out->stream) != 0 && !failed) {
-        failed = true;
-        why = errno;
-    }
-    if (status == QG_OK && !failed && rename(out->temporary, out->path) != 0) {
-        failed = true;
-        why = errno;
-    }
-    if (status != QG_OK || failed)
-        unlink(out->temporary);
     if (status == QG_OK && failed)
-        status = qg_fail(QG_ERROR_IO, "%s: cannot write: %s", out->path, strerror(why));
-    free(out->temporary);
+        status =
+            qg_fail(QG_ERROR_IO, "%s: cannot write: %s",
+                    out->is_file ? out->replacement.temporary : "standard output", strerror(why));
+    if (!out->is_file)
+        return status;
+    if (status == QG_OK)
+        status = qg_replacement_commit(&out->replacement);
+    qg_replacement_end(&out->replacement, status == QG_OK);
     return status;
 }
 
@@ -446,30 +347,13 @@ static int generate(const options *o) {
     qg_vector_header h;
     bool levels[3];
     uint64_t seed = 1, count = 1000;
-    int kinds = !!o->encode + !!o->decode + !!o->quantize + !!o->unit;
-    if (kinds != 1) {
-        qg_message_error("generate needs one of --encode F, --decode F, --quantize RECIPE");
-        return EXIT_USAGE;
-    }
-    if (o->unit) {
-        qg_message_error("--unit %s: kind dot is not supported by this version", o->unit);
-        return EXIT_NOTHING;
-    }
-    qg_status status = QG_OK;
-    const char *const foreign[] = {"a-format",   o->a_format,   "b-format", o->b_format,
-                                   "out-format", o->out_format, "scale",    o->scale,
-                                   NULL,         NULL};
-    for (const char *const *pair = foreign; status == QG_OK && pair[0]; pair += 2)
-        if (pair[1])
-            status = qg_fail(QG_ERROR_ARGUMENT, "--%s belongs to --unit", pair[0]);
+    qg_status status = qg_vector_request_header(&o->request, &h);
     if (status == QG_OK)
         status = read_levels(o, levels);
     if (status == QG_OK)
-        status = read_number("count", o->count, 1, INT64_MAX, &count);
+        status = qg_vector_request_number("count", o->count, 1, INT64_MAX, &count);
     if (status == QG_OK)
-        status = read_number("seed", o->seed, 0, UINT64_MAX, &seed);
-    if (status == QG_OK)
-        status = make_header(o, &h);
+        status = qg_vector_request_number("seed", o->seed, 0, UINT64_MAX, &seed);
     if (status == QG_OK)
         status = generate_to(o, &h, levels, seed, count);
     if (status == QG_OK)
@@ -493,10 +377,11 @@ static qg_status check_isa(const char *isa) {
 }
 
 static qg_status check_common(const options *o) {
+    enum { MOST_THREADS = 1024 };
     uint64_t threads = 0;
     if (o->verbose && o->quiet)
         return qg_fail(QG_ERROR_ARGUMENT, "--verbose and --quiet exclude each other");
-    qg_status status = read_number("threads", o->threads, 0, 65536, &threads);
+    qg_status status = qg_vector_request_number("threads", o->threads, 1, MOST_THREADS, &threads);
     return status == QG_OK ? check_isa(o->isa ? o->isa : getenv("QG_ISA")) : status;
 }
 
@@ -518,13 +403,14 @@ static int run(const options *o, const char **words) {
         return EXIT_USAGE;
     }
     if (count > 0 && !strcmp(words[0], "verify")) {
-        if (o->encode || o->decode || o->quantize || o->unit || o->out || o->level || o->rule ||
-            o->rounding || o->overflow || o->k || o->rows || o->count || o->seed) {
+        static const qg_vector_request nothing;
+        if (o->out || o->level || o->count || o->seed ||
+            memcmp(&o->request, &nothing, sizeof nothing)) {
             qg_message_error("verify takes files and common options alone");
             return EXIT_USAGE;
         }
         if (count > 1)
-            return verify(words + 1, count - 1);
+            return verify(words + 1, count - 1, o->quiet);
         qg_message_error("verify needs at least one file");
         return EXIT_USAGE;
     }
@@ -541,35 +427,37 @@ static void free_options(const struct poptOption *table) {
             free(*(char **)row->arg);
 }
 
-// Options of kind dot: known, so that the message can say what they belong to.
-enum { STRING_OF_UNIT = POPT_ARG_STRING | POPT_ARGFLAG_DOC_HIDDEN };
-
 int main(int argc, const char **argv) {
     options o = {0};
+    qg_vector_request *r = &o.request;
     // clang-format off
     const struct poptOption table[] = {
-        {"encode", 0, POPT_ARG_STRING, &o.encode, 0, "conversions of binary32 to a format", "F"},
-        {"decode", 0, POPT_ARG_STRING, &o.decode, 0, "the values of a format's codes", "F"},
-        {"quantize", 0, POPT_ARG_STRING, &o.quantize, 0, "groups or blocks of a recipe", "RECIPE"},
-        {"unit", 0, POPT_ARG_STRING, &o.unit, 0, "dot products (not in this version)", "U"},
-        {"rule", 0, POPT_ARG_STRING, &o.rule, 0, "scale rule (the recipe's)", "R"},
-        {"rounding", 0, POPT_ARG_STRING, &o.rounding, 0, "rounding mode (rne; the recipe's)", "R"},
-        {"overflow", 0, POPT_ARG_STRING, &o.overflow, 0,
+        {"encode", 0, POPT_ARG_STRING, &r->encode, 0, "conversions of binary32 to a format", "F"},
+        {"decode", 0, POPT_ARG_STRING, &r->decode, 0, "the values of a format's codes", "F"},
+        {"quantize", 0, POPT_ARG_STRING, &r->quantize, 0, "groups or blocks of a recipe", "RECIPE"},
+        {"unit", 0, POPT_ARG_STRING, &r->unit, 0, "dot products of a matrix unit", "U"},
+        {"rule", 0, POPT_ARG_STRING, &r->rule, 0, "scale rule (the recipe's)", "R"},
+        {"rounding", 0, POPT_ARG_STRING, &r->rounding, 0, "rounding mode (rne; the recipe's)", "R"},
+        {"overflow", 0, POPT_ARG_STRING, &r->overflow, 0,
          "saturate or format, with --encode (saturate)", "MODE"},
-        {"k", 0, POPT_ARG_STRING, &o.k, 0, "elements of a row (the group; of others 32)", "K"},
-        {"rows", 0, POPT_ARG_STRING, &o.rows, 0, "rows of a block (1; of block layouts 4)", "N"},
+        {"k", 0, POPT_ARG_STRING, &r->k, 0,
+         "elements of a row (the group, of others 32; of --unit its instruction's)", "K"},
+        {"rows", 0, POPT_ARG_STRING, &r->rows, 0, "rows of a block (1; of block layouts 4)", "N"},
+        {"a-format", 0, POPT_ARG_STRING, &r->a_format, 0, "of --unit: format of a", "F"},
+        {"b-format", 0, POPT_ARG_STRING, &r->b_format, 0, "of --unit: of b (as a)", "F"},
+        {"out-format", 0, POPT_ARG_STRING, &r->out_format, 0, "of --unit: of c and d", "F"},
+        {"scale", 0, POPT_ARG_STRING, &r->scale, 0,
+         "of block-scaled units: format of the scales and elements that share one", "FORMAT:BLOCK"},
         {"level", 0, POPT_ARG_STRING, &o.level, 0, "1, 2 or 1,2 (1)", "L"},
         {"count", 0, POPT_ARG_STRING, &o.count, 0, "random vectors of level 2 (1000)", "N"},
         {"seed", 0, POPT_ARG_STRING, &o.seed, 0, "seed of level 2 (1)", "S"},
         {"out", 0, POPT_ARG_STRING, &o.out, 0, "the file to write (standard output)", "FILE"},
-        {"a-format", 0, STRING_OF_UNIT, &o.a_format, 0, NULL, NULL},
-        {"b-format", 0, STRING_OF_UNIT, &o.b_format, 0, NULL, NULL},
-        {"out-format", 0, STRING_OF_UNIT, &o.out_format, 0, NULL, NULL},
-        {"scale", 0, STRING_OF_UNIT, &o.scale, 0, NULL, NULL},
-        {"isa", 0, POPT_ARG_STRING, &o.isa, 0, "scalar, avx2 or avx512; no effect here", "NAME"},
-        {"threads", 0, POPT_ARG_STRING, &o.threads, 0, "no effect here", "N"},
+        {"isa", 0, POPT_ARG_STRING, &o.isa, 0,
+         "scalar, avx2 or avx512: checked alone, vectors are scalar code's", "NAME"},
+        {"threads", 0, POPT_ARG_STRING, &o.threads, 0,
+         "checked alone, vectors take one thread", "N"},
         {"verbose", 'v', POPT_ARG_NONE, &o.verbose, 0, "say how many vectors were written", NULL},
-        {"quiet", 'q', POPT_ARG_NONE, &o.quiet, 0, "no effect here", NULL},
+        {"quiet", 'q', POPT_ARG_NONE, &o.quiet, 0, "no lines for files that match", NULL},
         {"version", 0, POPT_ARG_NONE, &o.version, 0, "print the version", NULL},
         {"help", 0, POPT_ARG_NONE, &o.help, 0, "print this", NULL},
         {"usage", 0, POPT_ARG_NONE, &o.usage, 0, "print the options in short", NULL},

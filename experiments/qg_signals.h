@@ -4,6 +4,10 @@
 
 #include <stdbool.h>
 
+// For the start of a program: SIGUSR1 does nothing before and after its sweep, where its default
+// would end a program that is still reading its plan.
+void qg_signals_begin(void);
+
 // From now on the signals are only noted; SIGCHLD ends waits. One sweep of a process at a time.
 void qg_signals_catch(void);
 // What the process did with them before.

@@ -5,6 +5,7 @@
 #include <qg_nearest.h>
 #include <qg_recipe_name.h>
 #include <qg_size.h>
+#include <vector_dot.h>
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -33,7 +34,7 @@ static int32_t digits_of(qg_format format) {
 
 static void add_field(qg_vector_header *h, const char *name, int32_t digits, int64_t count,
                       bool is_output) {
-    h->fields[h->field_count++] = (qg_vector_field){name, digits, count, is_output};
+    h->fields[h->field_count++] = (qg_vector_field){name, digits, count, is_output, 0};
 }
 
 static qg_status complete_encode(qg_vector_header *h) {
@@ -102,14 +103,20 @@ static qg_status complete_quantize(qg_vector_header *h) {
     return QG_OK;
 }
 
+static qg_status complete_decode(qg_vector_header *h) {
+    add_field(h, "code", digits_of(h->format), 1, false);
+    h->fields[0].bits = qg_format_describe(h->format).bits;
+    add_field(h, "x", 8, 1, true);
+    return QG_OK;
+}
+
 qg_status qg_vector_header_complete(qg_vector_header *h) {
+    const char *key;
     h->field_count = 0;
     switch (h->kind) {
     case QG_VECTOR_ENCODE: return complete_encode(h);
-    case QG_VECTOR_DECODE:
-        add_field(h, "code", digits_of(h->format), 1, false);
-        add_field(h, "x", 8, 1, true);
-        return QG_OK;
+    case QG_VECTOR_DECODE: return complete_decode(h);
+    case QG_VECTOR_DOT: return qg_vector_dot_complete(h, &key);
     default: return complete_quantize(h);
     }
 }
@@ -172,7 +179,7 @@ void qg_vector_case_free(qg_vector_case *c) {
 // --------------------------------------------------------------------------------------- reading
 
 // X(ID, name, kinds): the keys with meaning. Kinds: the bits 1 << qg_vector_kind that have it.
-enum { IN_ENCODE = 1, IN_DECODE = 2, IN_QUANTIZE = 4, IN_ALL = 7 };
+enum { IN_ENCODE = 1, IN_DECODE = 2, IN_QUANTIZE = 4, IN_DOT = 8, IN_ALL = 15 };
 #define KEY_TABLE(X)                                                                               \
     X(KIND, "kind", IN_ALL)                                                                        \
     X(FORMAT, "format", IN_ENCODE | IN_DECODE)                                                     \
@@ -181,7 +188,14 @@ enum { IN_ENCODE = 1, IN_DECODE = 2, IN_QUANTIZE = 4, IN_ALL = 7 };
     X(RECIPE, "recipe", IN_QUANTIZE)                                                               \
     X(RULE, "rule", IN_QUANTIZE)                                                                   \
     X(ROWS, "rows", IN_QUANTIZE)                                                                   \
-    X(K, "k", IN_QUANTIZE)
+    X(K, "k", IN_QUANTIZE | IN_DOT)                                                                \
+    X(UNIT, "unit", IN_DOT)                                                                        \
+    X(A, "a", IN_DOT)                                                                              \
+    X(B, "b", IN_DOT)                                                                              \
+    X(C, "c", IN_DOT)                                                                              \
+    X(D, "d", IN_DOT)                                                                              \
+    X(SCALE, "scale", IN_DOT)                                                                      \
+    X(SCALE_BLOCK, "scale_block", IN_DOT)
 enum {
 #define KEY_ENUM(ID, name, kinds) KEY_##ID,
     KEY_TABLE(KEY_ENUM)
@@ -199,9 +213,7 @@ static const key_row keys[KEY_COUNT] = {
 #undef KEY_ROW
 };
 static const char *const free_keys[] = {"columns", "device", "origin", "comment"};
-static const char *const kind_names[] = {"encode", "decode", "quantize"};
-// What a header of kind dot holds beside its kind: known, so that its kind is what is refused.
-static const char *const dot_keys[] = {"unit", "a", "b", "c", "d", "scale", "scale_block"};
+static const char *const kind_names[] = {"encode", "decode", "quantize", "dot"}; // by kind
 
 enum { VALUE_SIZE = 64 };
 
@@ -209,8 +221,6 @@ enum { VALUE_SIZE = 64 };
 typedef struct found_keys {
     char value[KEY_COUNT][VALUE_SIZE];
     int64_t line[KEY_COUNT];
-    int64_t dot_line; // the first line with a key of kind dot
-    char dot_key[VALUE_SIZE];
 } found_keys;
 
 static bool is_listed(const char *word, const char *const *list, size_t count) {
@@ -219,7 +229,8 @@ static bool is_listed(const char *word, const char *const *list, size_t count) {
             return true;
     return false;
 }
-#define IS_LISTED(word, list) is_listed(word, list, sizeof(list) / sizeof((list)[0]))
+#define LENGTH(array)         (sizeof(array) / sizeof((array)[0]))
+#define IS_LISTED(word, list) is_listed(word, list, LENGTH(list))
 
 static const char *listed_key(size_t i) { return i < KEY_COUNT ? keys[i].name : NULL; }
 
@@ -250,12 +261,18 @@ bad_line(const qg_vector_reader *r, int64_t line, const char *format, ...) {
 
 // The last failure's detail with file and line before it.
 static qg_status placed(const qg_vector_reader *r, int64_t line, qg_status status) {
-    char what[256];
+    char what[400];
     if (status == QG_OK)
         return status;
     snprintf(what, sizeof what, "%s", qg_detail());
     qg_fail(QG_ERROR_DATA, "%s:%" PRId64 ": %s", r->name, line, what);
     return status == QG_ERROR_MEMORY ? status : QG_ERROR_DATA;
+}
+
+static qg_status check_line_end(const qg_vector_reader *r, const char *line, size_t length) {
+    return length > 0 && line[length - 1] == '\r'
+               ? bad_line(r, r->line, "the line ends in a carriage return; lines end in \\n alone")
+               : QG_OK;
 }
 
 static bool is_text(const char *text, size_t length) {
@@ -284,12 +301,6 @@ static qg_status keep_key(const qg_vector_reader *r, const char *key, const char
         found->line[i] = r->line;
         return QG_OK;
     }
-    if (IS_LISTED(key, dot_keys)) {
-        if (!found->dot_line)
-            snprintf(found->dot_key, VALUE_SIZE, "%s", key);
-        found->dot_line = found->dot_line ? found->dot_line : r->line;
-        return QG_OK;
-    }
     const char *nearest = qg_nearest(key, listed_key);
     return nearest ? bad_line(r, r->line, "unknown key %s; the nearest is %s", key, nearest)
                    : bad_line(r, r->line, "unknown key %s", key);
@@ -299,6 +310,9 @@ static qg_status keep_key(const qg_vector_reader *r, const char *key, const char
 static qg_status read_key(const qg_vector_reader *r, const char *line, size_t length,
                           found_keys *found) {
     char key[VALUE_SIZE];
+    qg_status status = check_line_end(r, line, length);
+    if (status != QG_OK)
+        return status;
     if (!is_text(line, length))
         return bad_line(r, r->line, "the header holds a control character");
     const char *colon = length > 2 && line[1] == ' ' ? memchr(line, ':', length) : NULL;
@@ -316,7 +330,10 @@ static qg_status read_key(const qg_vector_reader *r, const char *line, size_t le
 static qg_status read_keys(qg_vector_reader *r, found_keys *found) {
     const char *line;
     size_t length;
-    if (!next_line(r, &line, &length) || length != 9 || memcmp(line, "# qgvec 1", 9))
+    bool there = next_line(r, &line, &length);
+    if (there && check_line_end(r, line, length) != QG_OK)
+        return QG_ERROR_DATA;
+    if (!there || length != 9 || memcmp(line, "# qgvec 1", 9))
         return bad_line(r, 1, "the first line must be '# qgvec 1'");
     while (r->at < r->size && r->text[r->at] == '#') {
         next_line(r, &line, &length);
@@ -333,19 +350,15 @@ static qg_status check_kind(const qg_vector_reader *r, const found_keys *found,
     int64_t line = found->line[KEY_KIND];
     if (!line)
         return bad_line(r, r->line, "the header has no kind");
-    if (!strcmp(kind, "dot"))
-        return qg_fail(QG_ERROR_UNSUPPORTED,
-                       "%s:%" PRId64 ": kind dot is not supported by this version", r->name, line);
-    if (!IS_LISTED(kind, kind_names))
+    size_t i = 0;
+    while (i < LENGTH(kind_names) && strcmp(kind, kind_names[i]))
+        i++;
+    if (i == LENGTH(kind_names))
         return bad_line(r, line, "unknown kind %s; known are encode, decode, quantize, dot", kind);
-    *out = !strcmp(kind, "encode")   ? QG_VECTOR_ENCODE
-           : !strcmp(kind, "decode") ? QG_VECTOR_DECODE
-                                     : QG_VECTOR_QUANTIZE;
-    if (found->dot_line)
-        return bad_line(r, found->dot_line, "unknown key %s in kind %s", found->dot_key, kind);
-    for (int i = 0; i < KEY_COUNT; i++)
-        if (found->line[i] && !(keys[i].kinds & 1 << *out))
-            return bad_line(r, found->line[i], "unknown key %s in kind %s", keys[i].name, kind);
+    *out = (qg_vector_kind)i;
+    for (int key = 0; key < KEY_COUNT; key++)
+        if (found->line[key] && !(keys[key].kinds & 1 << *out))
+            return bad_line(r, found->line[key], "unknown key %s in kind %s", keys[key].name, kind);
     return QG_OK;
 }
 
@@ -412,6 +425,57 @@ static qg_status read_recipe(const qg_vector_reader *r, const found_keys *found,
     return status == QG_OK ? read_size(r, found, KEY_K, &h->k) : status;
 }
 
+static qg_status read_format(const qg_vector_reader *r, const found_keys *found, int key,
+                             qg_format *out) {
+    qg_status status = need(r, found, key);
+    return status == QG_OK ? placed(r, found->line[key], qg_format_parse(found->value[key], out))
+                           : status;
+}
+
+static qg_status read_scale(const qg_vector_reader *r, const found_keys *found,
+                            qg_vector_header *h) {
+    qg_format scale;
+    h->scale = QG_UNIT_NO_SCALE;
+    if (!found->line[KEY_SCALE] && !found->line[KEY_SCALE_BLOCK])
+        return QG_OK;
+    qg_status status = read_format(r, found, KEY_SCALE, &scale);
+    if (status == QG_OK)
+        status = need(r, found, KEY_SCALE_BLOCK);
+    if (status == QG_OK)
+        status = read_size(r, found, KEY_SCALE_BLOCK, &h->scale_block);
+    if (status == QG_OK)
+        h->scale = (int32_t)scale;
+    return status;
+}
+
+static int64_t line_of_key(const found_keys *found, const char *name) {
+    for (int i = 0; i < KEY_COUNT; i++)
+        if (!strcmp(keys[i].name, name))
+            return found->line[i];
+    return 0;
+}
+
+static qg_status read_dot(const qg_vector_reader *r, const found_keys *found, qg_vector_header *h) {
+    const char *key = "kind";
+    qg_format *const formats[] = {&h->a, &h->b, &h->c, &h->d};
+    qg_status status = need(r, found, KEY_UNIT);
+    if (status == QG_OK)
+        status =
+            placed(r, found->line[KEY_UNIT], qg_vector_dot_unit(found->value[KEY_UNIT], &h->unit));
+    for (int i = 0; status == QG_OK && i < 4; i++)
+        status = read_format(r, found, KEY_A + i, formats[i]);
+    if (status == QG_OK)
+        status = need(r, found, KEY_K);
+    if (status == QG_OK)
+        status = read_size(r, found, KEY_K, &h->k);
+    if (status == QG_OK)
+        status = read_scale(r, found, h);
+    if (status != QG_OK)
+        return status;
+    status = qg_vector_dot_complete(h, &key);
+    return placed(r, line_of_key(found, key), status);
+}
+
 qg_status qg_vector_reader_open(const char *name, const char *text, size_t size,
                                 qg_vector_reader *out) {
     found_keys found;
@@ -425,8 +489,9 @@ qg_status qg_vector_reader_open(const char *name, const char *text, size_t size,
     if (status == QG_OK)
         status = check_kind(out, &found, &h->kind);
     if (status == QG_OK)
-        status = h->kind == QG_VECTOR_QUANTIZE ? read_recipe(out, &found, h)
-                                               : read_conversion(out, &found, h);
+        status = h->kind == QG_VECTOR_DOT        ? read_dot(out, &found, h)
+                 : h->kind == QG_VECTOR_QUANTIZE ? read_recipe(out, &found, h)
+                                                 : read_conversion(out, &found, h);
     return status == QG_OK ? placed(out, out->line, qg_vector_header_complete(h)) : status;
 }
 
@@ -455,20 +520,11 @@ static qg_status read_field(const qg_vector_reader *r, const qg_vector_field *fi
                                 field->name);
             value = value << 4 | digit;
         }
+        if (field->bits > 0 && field->bits < 64 && value >> field->bits)
+            return bad_line(r, r->line, "field %s: code %02" PRIx64 " has more than %d bits",
+                            field->name, value, field->bits);
         values[i] = value;
     }
-    return QG_OK;
-}
-
-// An input code must be one of the format's.
-static qg_status check_inputs(const qg_vector_reader *r, const qg_vector_case *c) {
-    const qg_vector_header *h = &r->header;
-    if (h->kind != QG_VECTOR_DECODE)
-        return QG_OK;
-    qg_format_info info = qg_format_describe(h->format);
-    if (info.bits < 64 && c->values[0][0] >> info.bits)
-        return bad_line(r, r->line, "code %02" PRIx64 " has more than %d bits", c->values[0][0],
-                        info.bits);
     return QG_OK;
 }
 
@@ -478,6 +534,9 @@ qg_status qg_vector_reader_next(qg_vector_reader *r, qg_vector_case *c, bool *en
     *ended = !next_line(r, &line, &length);
     if (*ended)
         return QG_OK;
+    qg_status ending = check_line_end(r, line, length);
+    if (ending != QG_OK)
+        return ending;
     if (length == 0)
         return bad_line(r, r->line, "an empty line");
     if (line[0] == '#')
@@ -497,7 +556,7 @@ qg_status qg_vector_reader_next(qg_vector_reader *r, qg_vector_case *c, bool *en
             return status;
         line = last ? end : space + 1;
     }
-    return check_inputs(r, c);
+    return QG_OK;
 }
 
 // --------------------------------------------------------------------------------------- writing
@@ -514,31 +573,60 @@ static void write_columns(FILE *stream, const qg_vector_header *h) {
     fprintf(stream, "\n");
 }
 
-void qg_vector_write_header(FILE *stream, const qg_vector_header *h, const char *origin) {
+static void write_format(FILE *stream, const char *key, qg_format format) {
     char name[QG_NAME_SIZE];
+    qg_format_name(format, name);
+    fprintf(stream, "# %s: %s\n", key, name);
+}
+
+static void write_conversion(FILE *stream, const qg_vector_header *h) {
+    char name[QG_NAME_SIZE];
+    write_format(stream, "format", h->format);
+    if (h->kind == QG_VECTOR_DECODE)
+        return;
+    qg_rounding_name(h->conversion.rounding, name);
+    fprintf(stream, "# rounding: %s\n# overflow: %s\n", name,
+            qg_vector_overflow_name(h->conversion.overflow));
+}
+
+static void write_recipe(FILE *stream, const qg_vector_header *h) {
+    char name[QG_NAME_SIZE];
+    fprintf(stream, "# recipe: %s\n", h->recipe_name);
+    qg_rule_name(h->recipe.rule, h->recipe.fixed_scale, name);
+    if (h->has_rule)
+        fprintf(stream, "# rule: %s\n", name);
+    qg_rounding_name(h->recipe.conversion.rounding, name);
+    if (h->has_rounding)
+        fprintf(stream, "# rounding: %s\n", name);
+    fprintf(stream, "# rows: %" PRId64 "\n# k: %" PRId64 "\n", h->rows, h->k);
+}
+
+static void write_dot(FILE *stream, const qg_vector_header *h) {
+    fprintf(stream, "# unit: %s\n", qg_unit_listed((size_t)h->unit));
+    write_format(stream, "a", h->a);
+    write_format(stream, "b", h->b);
+    write_format(stream, "c", h->c);
+    write_format(stream, "d", h->d);
+    fprintf(stream, "# k: %" PRId64 "\n", h->k);
+    if (h->scale == QG_UNIT_NO_SCALE)
+        return;
+    write_format(stream, "scale", (qg_format)h->scale);
+    fprintf(stream, "# scale_block: %" PRId64 "\n", h->scale_block);
+}
+
+void qg_vector_write_header(FILE *stream, const qg_vector_header *h, const char *origin) {
     fprintf(stream, "# qgvec 1\n# kind: %s\n", kind_names[h->kind]);
-    if (h->kind != QG_VECTOR_QUANTIZE) {
-        qg_format_name(h->format, name);
-        fprintf(stream, "# format: %s\n", name);
-    }
-    if (h->kind == QG_VECTOR_ENCODE) {
-        qg_rounding_name(h->conversion.rounding, name);
-        fprintf(stream, "# rounding: %s\n# overflow: %s\n", name,
-                qg_vector_overflow_name(h->conversion.overflow));
-    }
-    if (h->kind == QG_VECTOR_QUANTIZE) {
-        fprintf(stream, "# recipe: %s\n", h->recipe_name);
-        qg_rule_name(h->recipe.rule, h->recipe.fixed_scale, name);
-        if (h->has_rule)
-            fprintf(stream, "# rule: %s\n", name);
-        qg_rounding_name(h->recipe.conversion.rounding, name);
-        if (h->has_rounding)
-            fprintf(stream, "# rounding: %s\n", name);
-        fprintf(stream, "# rows: %" PRId64 "\n# k: %" PRId64 "\n", h->rows, h->k);
+    switch (h->kind) {
+    case QG_VECTOR_QUANTIZE: write_recipe(stream, h); break;
+    case QG_VECTOR_DOT: write_dot(stream, h); break;
+    default: write_conversion(stream, h);
     }
     write_columns(stream, h);
     if (origin)
         fprintf(stream, "# origin: %s\n", origin);
+    if (h->kind == QG_VECTOR_DOT)
+        fprintf(stream, "# comment: evidence of the unit's row: %s, %s\n",
+                qg_evidence_tag(h->row->evidence), qg_evidence_what(h->row->evidence));
 }
 
 static char hexadecimal(uint64_t digit) { return "0123456789abcdef"[digit & 15]; }

@@ -8,14 +8,16 @@
 #include <qg_format_name.h>
 #include <qg_recipe.h>
 #include <qg_status.h>
+#include <qg_unit.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 typedef enum qg_vector_kind {
-    QG_VECTOR_ENCODE,  // x [r] code
-    QG_VECTOR_DECODE,  // code x
-    QG_VECTOR_QUANTIZE // x [r] [amax_tensor] scale codes, or x [r] s0 s1 codes0 codes1
+    QG_VECTOR_ENCODE,   // x [r] code
+    QG_VECTOR_DECODE,   // code x
+    QG_VECTOR_QUANTIZE, // x [r] [amax_tensor] scale codes, or x [r] s0 s1 codes0 codes1
+    QG_VECTOR_DOT       // a [sa] b [sb] c d
 } qg_vector_kind;
 
 enum {
@@ -28,6 +30,7 @@ typedef struct qg_vector_field {
     int32_t digits; // per element
     int64_t count;  // elements
     bool is_output; // what the emulator computes; the others are its inputs
+    int32_t bits;   // of an input code at most; 0: as many as the digits hold
 } qg_vector_field;
 
 // What a header says, checked and complete.
@@ -38,7 +41,12 @@ typedef struct qg_vector_header {
     char recipe_name[QG_NAME_SIZE]; // quantize: canonical
     qg_recipe recipe;
     bool has_rule, has_rounding; // whether they were given (and are written again)
-    int64_t rows, k;
+    int64_t rows, k;             // quantize; of dot k alone
+    int unit;                    // dot: QG_UNIT_*, without modifiers
+    qg_format a, b, c, d;        // dot
+    int32_t scale;               // dot: format of the block scales, or QG_UNIT_NO_SCALE
+    int64_t scale_block;         // dot: elements of K that share one
+    const qg_unit_row *row;      // dot: set by completing
     int32_t field_count;
     qg_vector_field fields[QG_VECTOR_FIELDS];
 } qg_vector_header;
@@ -48,8 +56,9 @@ typedef struct qg_vector_case {
     uint64_t *values[QG_VECTOR_FIELDS];
 } qg_vector_case;
 
-// Completes a header whose kind, format or recipe, conversion, rows and k are set: checks that they
-// fit together and lists the fields. QG_ERROR_ARGUMENT with what is wrong.
+// Completes a header whose kind and what belongs to it (format, conversion; recipe, rows, k; unit,
+// formats, k, scale, scale_block) are set: checks that they fit together and lists the fields.
+// QG_ERROR_ARGUMENT with what is wrong.
 qg_status qg_vector_header_complete(qg_vector_header *header);
 
 // Finds the recipe, rule ("" or NULL: the recipe's) and rounding (likewise) of a quantize header.
@@ -74,7 +83,7 @@ typedef struct qg_vector_reader {
 } qg_vector_reader;
 
 // Reads the header of a text in memory, which must outlive the reader. Errors are QG_ERROR_DATA, in
-// the manner of "FILE:LINE: what"; QG_ERROR_UNSUPPORTED for kind dot.
+// the manner of "FILE:LINE: what".
 qg_status qg_vector_reader_open(const char *name, const char *text, size_t size,
                                 qg_vector_reader *out);
 

@@ -9,6 +9,7 @@
 #include <qg_init.h>
 #include <qg_table.h>
 #include <qg_version.h>
+#include <qg_signals.h>
 #include <summary.h>
 #include <sweep_options.h>
 #include <text_grid.h>
@@ -102,6 +103,7 @@ static int dispatch(const qg_command *command) {
 
 int main(int argc, char **argv) {
     qg_command command;
+    qg_signals_begin();
     qg_message_program("run_sweep");
     int code = qg_command_read(argc, (const char **)argv, &command);
     if (!code)

@@ -7,6 +7,7 @@
 #include <qg_block_scale.h>
 #include <qg_emulator.h>
 #include <qg_memory.h>
+#include <vector_dot.h>
 
 #include <string.h>
 
@@ -194,6 +195,7 @@ qg_status qg_vector_evaluate(const qg_vector_header *h, const qg_vector_case *wa
     switch (h->kind) {
     case QG_VECTOR_ENCODE: evaluate_encode(h, got); return QG_OK;
     case QG_VECTOR_DECODE: evaluate_decode(h, got); return QG_OK;
+    case QG_VECTOR_DOT: return qg_vector_dot_evaluate(h, got);
     default: return evaluate_quantize(h, got);
     }
 }

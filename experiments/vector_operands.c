@@ -1,34 +1,18 @@
 // Operands worth testing. See vector_operands.h. The tables are in the manner of TestFloat's: every
 // place where a conversion or a scale rule changes its mind, and the numbers next to it.
-#include <vector_operands.h>
+#include <vector_operands_internal.h>
 
 #include <qg_block_scale.h>
 #include <qg_memory.h>
-#include <qg_philox.h>
 
 #include <stdlib.h>
 #include <string.h>
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-// What every generator needs: where vectors go, and the one that is being filled.
-typedef struct generator {
-    const qg_vector_header *h;
-    qg_vector_sink sink;
-    void *context;
-    qg_vector_case c;
-    qg_status status;    // the first failure: nothing is emitted after it
-    uint64_t seed, next; // of random words
-} generator;
+static void emit(generator *g) { qg_vector_emit(g); }
 
-static void emit(generator *g) {
-    if (g->status == QG_OK)
-        g->status = g->sink(g->context, &g->c);
-}
-
-static uint32_t random_word(generator *g) {
-    return qg_philox_word(g->seed, QG_STREAM_DATA, g->next++);
-}
+static uint32_t random_word(generator *g) { return qg_vector_random_word(g); }
 
 // ------------------------------------------------------------------------------ sets of numbers
 
@@ -400,6 +384,7 @@ qg_status qg_vector_operands_level1(const qg_vector_header *header, qg_vector_si
     switch (header->kind) {
     case QG_VECTOR_ENCODE: encode_level1(&g); break;
     case QG_VECTOR_DECODE: decode_level1(&g); break;
+    case QG_VECTOR_DOT: qg_vector_dot_level1(&g); break;
     default: emit_edges(&g); emit_amaxes(&g);
     }
     return end(&g);
@@ -414,6 +399,7 @@ qg_status qg_vector_operands_level2(const qg_vector_header *header, uint64_t see
     switch (header->kind) {
     case QG_VECTOR_ENCODE: encode_level2(&g, count); break;
     case QG_VECTOR_DECODE: decode_level2(&g, count); break;
+    case QG_VECTOR_DOT: qg_vector_dot_level2(&g, count); break;
     default: quantize_level2(&g, count);
     }
     return end(&g);

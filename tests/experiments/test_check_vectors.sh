@@ -51,6 +51,51 @@ for recipe in $recipes; do
 done
 expect 0 0 "" generate --quantize mxfp4 --rule best --rounding stochastic --k 5 --out best.qgvec
 expect 0 0 "" generate --quantize e4m3 --rows 3 --k 7 --rule fixed:0.5 --out fixed.qgvec
+
+# dot UNIT [A [B [OUT [SCALE]]]]
+dot() {
+    local name=dot-${*//:/_}
+    local arguments=(--unit "$1" --level "1,2")
+    [ $# -lt 2 ] || arguments=(--unit "$1" --level 2)
+    [ $# -lt 2 ] || arguments+=(--a-format "$2")
+    [ $# -lt 3 ] || arguments+=(--b-format "$3")
+    [ $# -lt 4 ] || arguments+=(--out-format "$4")
+    [ $# -lt 5 ] || arguments+=(--scale "$5")
+    expect 0 0 "" generate "${arguments[@]}" --count 40
+    mv out "${name// /-}.qgvec"
+}
+for unit in volta_mma turing_mma ampere_mma ada_mma hopper_mma hopper_mma_fp8 hopper_wgmma \
+    blackwell_mma blackwell_mma_fp8 blackwell_tcgen05 blackwell_mx blackwell_mxf4 \
+    rtx_blackwell_mma cdna1_mfma cdna2_mfma cdna2_mfma_1k cdna3_mfma; do
+    dot "$unit"
+done
+for unit in ada_mma hopper_mma_fp8 hopper_wgmma blackwell_mma_fp8 blackwell_tcgen05; do
+    for a in e4m3 e5m2; do
+        for b in e4m3 e5m2; do
+            dot $unit $a $b fp32
+            dot $unit $a $b fp16
+        done
+    done
+done
+for a in e4m3 e5m2 e2m3 e3m2 e2m1; do
+    for b in e4m3 e5m2 e2m3 e3m2 e2m1; do
+        dot blackwell_mx $a $b fp32 e8m0:32
+        dot rtx_blackwell_mma $a $b fp32
+    done
+done
+dot ampere_mma fp64
+dot volta_mma fp16 fp16 fp16
+dot cdna3_mfma e4m3fnuz e5m2fnuz
+dot blackwell_mxf4 e2m1 e2m1 fp32 e8m0:32
+dot blackwell_mxf4 e2m1 e2m1 fp32 ue4m3:16
+expect 0 0 "" generate --unit hopper_wgmma --a-format e5m2 --k 100 --out long.qgvec
+expect 0 0 "" generate --unit blackwell_mx --scale e8m0:64 --k 100 --out ragged.qgvec
+head -20 ragged.qgvec | grep -qx '# columns: a\[100\] sa\[2\] b\[100\] sb\[2\] c d' ||
+    fail "ragged.qgvec: $(grep columns ragged.qgvec)"
+grep -q "^# comment: evidence .* V-HW, equals recorded outputs" dot-volta_mma.qgvec ||
+    fail "dot-volta_mma.qgvec does not tell how well its row is known"
+grep -q "^# comment: evidence .* INF, " dot-hopper_mma_fp8-e4m3-e4m3-fp32.qgvec ||
+    fail "dot-hopper_mma_fp8 does not tell that it is inferred"
 written=(./*.qgvec)
 expect 0 0 "" verify "${written[@]}"
 [ "$(tail -1 out | sed 's/^[0-9]* lines, //')" = "0 mismatches" ] ||
@@ -77,7 +122,7 @@ flip() {
         fail "$1: $(head -1 out)"
     [ "$(tail -1 out)" = "$(grep -cv '^#' "$1") lines, 1 mismatches" ] || fail "$1: $(tail -1 out)"
 }
-for file in encode-*.qgvec decode-*.qgvec quantize-*.qgvec best.qgvec; do
+for file in encode-*.qgvec decode-*.qgvec quantize-*.qgvec best.qgvec dot-*.qgvec ragged.qgvec; do
     flip "$file"
 done
 sed 's/ [0-9a-f]*$/ 55/' encode-e2m1.qgvec >all.qgvec
@@ -100,6 +145,16 @@ for file in "$vectors"/*.qgvec; do
         fail "$file differs from: check_vectors ${words[*]}"
 done
 
+# ------------------------------------------------------------------ recorded on hardware
+
+recorded=("$QG_SOURCE_DIR"/datasets/vectors/hardware/*.qgvec)
+[ ${#recorded[@]} = 44 ] || fail "${#recorded[@]} recorded files, not 44"
+expect 0 0 "" verify "${recorded[@]}"
+[ "$(tail -1 out)" = "22000 lines, 0 mismatches" ] || fail "recorded on hardware: $(tail -1 out)"
+for file in "${recorded[@]:0:12}"; do
+    flip "$file"
+done
+
 # ------------------------------------------------------------------ malformed files and options
 
 head=$'# qgvec 1\n# kind: encode\n# format: e4m3\n# rounding: rne\n# overflow: saturate\n'
@@ -119,10 +174,22 @@ malformed "bad.qgvec:7: an empty line" "$head"$'3f800000 38\n\n'
 expect 2 2 "bad.qgvec:7" verify encode-e4m3.qgvec bad.qgvec bad.qgvec # nothing runs, each is named
 [ ! -s out ] || fail "a malformed file among good ones: something ran"
 
-printf '# qgvec 1\n# kind: dot\n# unit: exact\n' >dot.qgvec
-expect 4 2 "dot.qgvec:2: kind dot is not supported by this version" verify dot.qgvec
-expect 3 1 "dot.qgvec:2: kind dot" verify dot.qgvec encode-e4m3.qgvec
-expect 1 1 "dot.qgvec:2: kind dot" verify dot.qgvec flipped.qgvec
+dot=$'# qgvec 1\n# kind: dot\n# unit: ada_mma\n# a: bf16\n# b: bf16\n'
+malformed "bad.qgvec:3: unit exact has no instruction" $'# qgvec 1\n# kind: dot\n# unit: exact\n'
+malformed "bad.qgvec:3: unit hopper_mma+promote:32 has modifiers" \
+    $'# qgvec 1\n# kind: dot\n# unit: hopper_mma+promote:32\n'
+malformed "bad.qgvec:6: unit ada_mma does not accumulate bf16 times bf16 in fp16, but in fp32" \
+    "$dot"$'# c: fp16\n# d: fp16\n# k: 1\n'
+malformed "bad.qgvec:7: d is fp16, but the accumulator" "$dot"$'# c: fp32\n# d: fp16\n# k: 1\n'
+malformed "bad.qgvec:7: the header has no k" "$dot"$'# c: fp32\n# d: fp32\n'
+malformed "bad.qgvec:9: field a has 2 characters, not 4" \
+    "$dot"$'# c: fp32\n# d: fp32\n# k: 1\n3f 3f80 00000000 00000000\n'
+malformed "bad.qgvec:1: the line ends in a carriage return" $'# qgvec 1\r\n# kind: dot\r\n'
+sed 's/$/\r/' dot-volta_mma.qgvec >bad.qgvec
+expect 2 1 "bad.qgvec:1: the line ends in a carriage return" verify bad.qgvec
+{ grep '^#' encode-e4m3.qgvec; grep -v '^#' encode-e4m3.qgvec | sed 's/$/\r/'; } >bad.qgvec
+line=$(($(grep -c '^#' encode-e4m3.qgvec) + 1))
+expect 2 1 "bad.qgvec:$line: the line ends in a carriage return" verify bad.qgvec
 printf '%s' "$head" >empty.qgvec
 expect 4 1 "no line to check" verify empty.qgvec
 expect 5 1 "absent.qgvec: cannot open" verify absent.qgvec
@@ -136,7 +203,11 @@ expect 2 1 "generate takes no file" generate x --encode e4m3
 expect 2 1 "needs one of" generate
 expect 2 1 "needs one of" generate --encode e4m3 --decode e4m3
 expect 2 1 "the nearest is mxfp8" generate --quantize mxpf8
-expect 2 1 "unknown" generate --encode e4m4x
+expect 2 1 "--encode: unknown format 'e4m4x'" generate --encode e4m4x
+expect 2 1 "run_sweep --list-names lists all" generate --encode e4m4x
+expect 2 1 "run_sweep --list-names lists all" generate --unit ada_mma --out-format fp33
+expect 2 1 "--rounding: unknown rounding 'up'" generate --quantize mxfp8 --rounding up
+expect 2 1 "run_sweep --list-names lists all" generate --encode e4m3 --rounding up
 expect 2 1 "unknown" generate --quantize mxfp8 --rule celi
 expect 2 1 "e8m0 is encoded with" generate --encode e8m0 --rounding rto
 expect 2 1 "--overflow wrap" generate --encode e4m3 --overflow wrap
@@ -152,13 +223,28 @@ expect 2 1 "--count 0" generate --encode e4m3 --level 2 --count 0
 expect 2 1 "--seed 18446744073709551616" generate --encode e4m3 --level 2 \
     --seed 18446744073709551616
 expect 2 1 "--scale belongs to --unit" generate --encode e4m3 --scale e8m0:32
-expect 4 1 "kind dot is not supported" generate --unit hopper_wgmma --a-format e4m3
+expect 2 1 "--rule does not belong to --unit" generate --unit ada_mma --rule floor
+expect 2 1 "--unit: unknown unit hoper_mma; the nearest is hopper_mma" generate --unit hoper_mma
+expect 2 1 "known are volta_mma, " generate --unit spin
+expect 2 1 "--unit: unit exact has no instruction" generate --unit exact
+expect 2 1 "has modifiers" generate --unit hopper_wgmma+promote:128
+expect 2 1 "does not take e2m1" generate --unit hopper_wgmma --a-format e2m1
+expect 2 1 "does not multiply fp16 by bf16" generate --unit ada_mma --a-format fp16 --b-format bf16
+expect 2 1 "--scale e8m0: write FORMAT:BLOCK" generate --unit blackwell_mx --scale e8m0
+expect 2 1 "--scale e8m0:x: BLOCK" generate --unit blackwell_mx --scale e8m0:x
+expect 2 1 "must be a multiple of 32" generate --unit blackwell_mx --scale e8m0:16
+expect 2 1 "has no block scales" generate --unit ada_mma --scale e8m0:32
+expect 2 1 "--k 0" generate --unit ada_mma --k 0
+expect 2 1 "verify takes files" verify a.txt --a-format e4m3
 expect 2 1 "--nonsense" verify a.txt --nonsense
 expect 2 1 "unknown ISA sse" verify a.txt --isa sse
-expect 2 1 "--threads" verify a.txt --threads many
+expect 2 1 "--threads many" verify a.txt --threads many
+expect 2 1 "--threads 0: no number from 1 to 1024" verify a.txt --threads 0
+expect 2 1 "--threads 0: no number from 1 to 1024" generate --encode e4m3 --threads 0
 expect 2 1 "exclude each other" verify a.txt -v -q
 expect 5 1 "cannot write" generate --encode e4m3 --out absent/file.qgvec
 expect 0 0 "" --help
+grep -q -e '--unit' out || fail "--help does not tell --unit"
 grep -q 'Exit codes: 0' out || fail "--help does not tell the exit codes"
 expect 0 0 "" --usage
 expect 0 0 "" --version
@@ -174,10 +260,44 @@ mkdir folder.qgvec
 expect 5 1 "folder.qgvec: cannot write" generate --encode e4m3 --out folder.qgvec
 [ ! -e folder.qgvec.tmp ] || fail "folder.qgvec.tmp remains"
 
+# What is no regular file stays; a link's file is replaced, and the link stays.
+mkfifo pipe.qgvec
+expect 5 1 "pipe.qgvec: cannot write: it is no regular file" generate --encode e4m3 --out pipe.qgvec
+[ -p pipe.qgvec ] || fail "a FIFO was replaced"
+ln -s pipe.qgvec pipe-link.qgvec
+expect 5 1 "it is no regular file" generate --encode e4m3 --out pipe-link.qgvec
+[ -p pipe-link.qgvec ] || fail "the FIFO of a link was replaced"
+[ -L pipe-link.qgvec ] || fail "a link to a FIFO was replaced"
+expect 5 1 "/dev/null: cannot write: it is no regular file" generate --encode e4m3 --out /dev/null
+[ -c /dev/null ] || fail "/dev/null was replaced"
+echo before >target.qgvec
+ln -s target.qgvec link.qgvec
+expect 0 0 "" generate --encode e4m3 --level 2 --seed 5 --out link.qgvec
+[ -L link.qgvec ] || fail "a link was replaced"
+cmp a.txt target.qgvec || fail "the file of a link was not replaced"
+
+# A killed run leaves the old file, and FILE.tmp, which the next run replaces.
+cp a.txt kept.qgvec
+"$program" generate --encode e4m3 --level 2 --count 1000000000 --out kept.qgvec &
+victim=$!
+for _ in $(seq 200); do
+    [ -s kept.qgvec.tmp ] && break
+    sleep 0.05
+done
+kill -9 $victim
+wait $victim 2>/dev/null || true
+[ -s kept.qgvec.tmp ] || fail "a killed run left no temporary file: the test tests nothing"
+cmp a.txt kept.qgvec || fail "a killed run changed the file"
+expect 0 0 "" generate --encode e4m3 --level 2 --seed 6 --out kept.qgvec
+[ ! -e kept.qgvec.tmp ] || fail "kept.qgvec.tmp remains"
+expect 0 0 "" verify kept.qgvec
+[ "$(tail -1 out)" = "1000 lines, 0 mismatches" ] || fail "after a killed run: $(tail -1 out)"
+
 # ------------------------------------------------------------------ mutated files
 
 mkdir mutants
-"$QG_PYTHON" - encode-e2m1.qgvec quantize-{mx9,nvfp4}.qgvec decode-fp64.qgvec <<'PYTHON'
+"$QG_PYTHON" - encode-e2m1.qgvec quantize-{mx9,nvfp4}.qgvec decode-fp64.qgvec \
+    dot-{volta_mma,blackwell_mxf4-e2m1-e2m1-fp32-ue4m3_16}.qgvec <<'PYTHON'
 import random, sys
 choice = random.Random(20240)
 seeds = []

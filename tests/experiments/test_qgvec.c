@@ -33,6 +33,14 @@ static qg_status read_all(const char *text, size_t size, int64_t *lines) {
 
 #define ENCODE "# qgvec 1\n# kind: encode\n# format: e4m3\n# rounding: rne\n# overflow: saturate\n"
 #define DECODE "# qgvec 1\n# kind: decode\n# format: e2m1\n"
+#define DOT_FORMATS(UNIT, A, B, C, D)                                                              \
+    "# qgvec 1\n# kind: dot\n# unit: " UNIT "\n# a: " A "\n# b: " B "\n# c: " C "\n# d: " D "\n"
+#define ADA DOT_FORMATS("ada_mma", "fp16", "fp16", "fp32", "fp32")
+#define DOT DOT_FORMATS("turing_mma", "fp16", "f16", "fp32", "f32") "# k: 2\n"
+#define SCALED DOT_FORMATS("blackwell_mxf4", "e2m1", "e2m1", "fp32", "fp32") "# k: 17\n"
+#define MX "# scale: e8m0\n# scale_block: 16\n"
+#define ONES "0202020202020202020202020202020202"
+#define SCALED_LINE ONES " 7f80 " ONES " 7f7f 00000000 41900000\n"
 #define QUANTIZE "# qgvec 1\n# kind: quantize\n# recipe: mxfp8\n# k: 2\n"
 
 START_TEST(well_formed) {
@@ -60,6 +68,8 @@ START_TEST(well_formed) {
         {"# qgvec 1\n# kind: quantize\n# recipe: deepseek_w128x128\n# rows: 2\n# k: 1\n"
          "3f80000000000000 3b124925 7e00\n", 1},
         {"# qgvec 1\n# kind: quantize\n# recipe: bf16\n# k: 1\n3f800000 3f800000 3f80\n", 1},
+        {DOT "3c003c00 3c004000 3f800000 40800000\n", 1},
+        {SCALED MX SCALED_LINE, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         int64_t lines;
@@ -70,10 +80,22 @@ START_TEST(well_formed) {
 }
 END_TEST
 
+typedef struct bad_text {
+    const char *text, *words;
+} bad_text;
+
+static void expect_refused(const bad_text *bad) {
+    int64_t lines;
+    qg_status status = read_all(bad->text, strlen(bad->text), &lines);
+    const char *detail = qg_detail();
+    ck_assert_msg(status == QG_ERROR_DATA, "status %d for %s", status, bad->text);
+    ck_assert_msg(strncmp(detail, "t.qgvec:", 8) == 0 && strstr(detail, bad->words),
+                  "\"%s\" does not say \"%s\"", detail, bad->words);
+    ck_assert_msg(strpbrk(detail, "\n\r") == NULL, "more than one line: %s", detail);
+}
+
 START_TEST(malformed) {
-    static const struct {
-        const char *text, *words;
-    } cases[] = {
+    static const bad_text cases[] = {
         {"", ":1: the first line must be '# qgvec 1'"},
         {"\n", ":1: the first line"},
         {"# qgvec 2\n", ":1: the first line"},
@@ -90,7 +112,9 @@ START_TEST(malformed) {
         {"# qgvec 1\n# a b: decode\n", ":2: a header line must read"},
         {"# qgvec 1\n# : decode\n", ":2: a header line must read"},
         {"# qgvec 1\n#\n", ":2: a header line must read"},
-        {"# qgvec 1\n# kind: decode\r\n", ":2: the header holds a control character"},
+        {"# qgvec 1\n# kind: decode\r\n", ":2: the line ends in a carriage return"},
+        {"# qgvec 1\r\n# kind: decode\r\n", ":1: the line ends in a carriage return"},
+        {ENCODE "3f800000 38\n\r\n", ":7: the line ends in a carriage return"},
         {"# qgvec 1\n# comment: \x1b[1m\n", ":2: the header holds a control character"},
         {"# qgvec 1\n# kinds: decode\n", ":2: unknown key kinds; the nearest is kind"},
         {"# qgvec 1\n# colour: red\n", ":2: unknown key colour"},
@@ -135,36 +159,74 @@ START_TEST(malformed) {
         {ENCODE "3f80000 38\n", ":6: field x has 7 characters, not 8"},
         {ENCODE "3f800000 3g\n", ":6: field code holds a character"},
         {ENCODE "0x800000 38\n", ":6: field x holds a character"},
-        {ENCODE "3f800000 38\r\n", ":6: field code has 3 characters"},
+        {ENCODE "3f800000 38\r\n", ":6: the line ends in a carriage return"},
+        {ENCODE "3f800000\r 38\n", ":6: field x has 9 characters"},
         {ENCODE "\n", ":6: an empty line"},
         {ENCODE "3f800000 38\n\n", ":7: an empty line"},
         {ENCODE "3f800000 38\n# comment: late\n", ":7: a header line behind"},
-        {DECODE "1f c0c00000\n", ":4: code 1f has more than 4 bits"},
+        {DECODE "1f c0c00000\n", ":4: field code: code 1f has more than 4 bits"},
         {QUANTIZE "3f80000040000000 78 70\n", ":5: field codes has 2 characters, not 4"},
         {QUANTIZE "3f800000 78 7077\n", ":5: field x has 8 characters, not 16"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        int64_t lines;
-        qg_status status = read_all(cases[i].text, strlen(cases[i].text), &lines);
-        const char *detail = qg_detail();
-        ck_assert_msg(status == QG_ERROR_DATA, "%d: status %d for %s", (int)i, status,
-                      cases[i].text);
-        ck_assert_msg(strncmp(detail, "t.qgvec:", 8) == 0 && strstr(detail, cases[i].words),
-                      "\"%s\" does not say \"%s\"", detail, cases[i].words);
-        ck_assert_msg(strpbrk(detail, "\n\r") == NULL, "more than one line: %s", detail);
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        expect_refused(&cases[i]);
     int64_t lines;
     ck_assert_int_eq(read_all("# qgvec 1\n# kind: decode\n# format: e4\0m3\n", 41, &lines),
                      QG_ERROR_DATA); // a zero byte
 }
 END_TEST
 
-START_TEST(kind_dot_is_unsupported) {
-    const char *text = "# qgvec 1\n# kind: dot\n# unit: exact\n# a: e4m3\n# b: e4m3\n# c: fp32\n"
-                       "# d: fp32\n# k: 1\n38 38 00000000 3f800000\n";
-    int64_t lines;
-    ck_assert_int_eq(read_all(text, strlen(text), &lines), QG_ERROR_UNSUPPORTED);
-    ck_assert_str_eq(qg_detail(), "t.qgvec:2: kind dot is not supported by this version");
+// clang-format off
+static const bad_text bad_dots[] = {
+    {"# qgvec 1\n# kind: dot\n", ":2: the header has no unit"},
+    {"# qgvec 1\n# kind: dot\n# unit: exact\n", ":3: unit exact has no instruction"},
+    {"# qgvec 1\n# kind: dot\n# unit: native\n", ":3: unit native has no instruction"},
+    {"# qgvec 1\n# kind: dot\n# unit: hoper_mma\n", ":3: unknown unit hoper_mma; the nearest is"},
+    {"# qgvec 1\n# kind: dot\n# unit: spin\n", ":3: unknown unit spin; known are volta_mma, "},
+    {"# qgvec 1\n# kind: dot\n# unit: hopper_wgmma+split:2\n",
+     ":3: unit hopper_wgmma+split:2 has modifiers"},
+    {"# qgvec 1\n# kind: dot\n# unit: hopper_wgmma+x\n", ":3: unknown modifier +x"},
+    {"# qgvec 1\n# kind: dot\n# unit: ada_mma\n", ":3: the header has no a"},
+    {"# qgvec 1\n# kind: dot\n# unit: ada_mma\n# a: fp16\n# b: e9m9\n", ":5: unknown format"},
+    {ADA, ":7: the header has no k"},
+    {ADA "# k: 0\n", ":8: k must be from 1 to 1048576"},
+    {ADA "# k: 1048577\n", ":8: k must be from 1 to 1048576"},
+    {ADA "# k: x\n", ":8: k x is no number"},
+    {DOT_FORMATS("ada_mma", "e2m1", "e2m1", "fp32", "fp32") "# k: 1\n",
+     ":4: unit ada_mma does not take e2m1; it takes e4m3, e5m2, bf16, fp16, tf32, fp64"},
+    {DOT_FORMATS("ada_mma", "fp16", "bf16", "fp32", "fp32") "# k: 1\n",
+     ":5: unit ada_mma does not multiply fp16 by bf16; it takes fp16"},
+    {DOT_FORMATS("ada_mma", "fp16", "fp16", "bf16", "bf16") "# k: 1\n",
+     ":6: unit ada_mma does not accumulate fp16 times fp16 in bf16, but in fp32, fp16"},
+    {DOT_FORMATS("ada_mma", "fp16", "fp16", "fp32", "fp16") "# k: 1\n",
+     ":7: d is fp16, but the accumulator of unit ada_mma is fp32"},
+    {DOT MX, ":9: unit turing_mma has no block scales"},
+    {DOT "# scale_block: 16\n", ":9: the header has no scale"},
+    {DOT "# rounding: rne\n", ":9: unknown key rounding in kind dot"},
+    {DOT "# k: 2\n", ":9: key k again"},
+    {SCALED, ":3: unit blackwell_mxf4 needs block scales: e8m0, ue4m3"},
+    {SCALED "# scale: e8m0\n", ":9: the header has no scale_block"},
+    {SCALED "# scale: e5m2\n# scale_block: 16\n",
+     ":9: unit blackwell_mxf4 takes no scales of e5m2; it takes e8m0, ue4m3"},
+    {SCALED "# scale: e8m0\n# scale_block: 24\n", ":10: scale_block must be a multiple of 16"},
+    {SCALED "# scale: e8m0\n# scale_block: 0\n", ":10: scale_block must be a multiple of 16"},
+    {DOT "3c003c00 3c004000 3f800000\n", ":9: 3 fields, not 4"},
+    {DOT "3c003c00 3c004000 3f800000 40800000 00\n", ":9: more than 4 fields"},
+    {DOT "3c003c00 3c0040 3f800000 40800000\n", ":9: field b has 6 characters, not 8"},
+    {DOT "3c003c00 3c004000 3f80 40800000\n", ":9: field c has 4 characters, not 8"},
+    {DOT "3c003c0g 3c004000 3f800000 40800000\n", ":9: field a holds a character"},
+    {SCALED MX "12" SCALED_LINE, ":11: field a has 36 characters, not 34"},
+    {SCALED MX ONES " 7f " ONES " 7f7f 00000000 41900000\n",
+     ":11: field sa has 2 characters, not 4"},
+    {DOT_FORMATS("blackwell_mx", "e2m3", "e2m1", "fp32", "fp32")
+     "# k: 1\n# scale: e8m0\n# scale_block: 32\n3f 7f 10 7f 00000000 00000000\n",
+     ":11: field b: code 10 has more than 4 bits"},
+};
+// clang-format on
+
+START_TEST(malformed_dot) {
+    for (size_t i = 0; i < sizeof bad_dots / sizeof bad_dots[0]; i++)
+        expect_refused(&bad_dots[i]);
 }
 END_TEST
 
@@ -224,6 +286,10 @@ START_TEST(known_answers) {
         "3f8000003f0000003e800000be800000 7f02 402020a0\n",
         "# qgvec 1\n# kind: quantize\n# recipe: rlx_mxfp4x2\n# k: 1\n40c00000 3f800000 3f800000 07 "
         "00\n",
+        // 1 * 1 + 1 * 2 + 1; Inf - Inf; 1 + 2^-24 is cut to 1. Element 16 has scale 2.
+        DOT "3c003c00 3c004000 3f800000 40800000\n7c003c00 3c00fc00 00000000 7fffffff\n"
+            "3c000001 3c003c00 00000000 3f800000\n",
+        SCALED MX SCALED_LINE,
         "# qgvec 1\n# kind: quantize\n# recipe: e4m3\n# k: 1\n# rule: fixed:2\n40000000 40000000 "
         "38\n",
     };
@@ -362,6 +428,87 @@ START_TEST(every_rule) {
 }
 END_TEST
 
+// A header of a row with formats a and b, over the length of the instruction.
+static qg_vector_header dot_header(const qg_unit_row *row, qg_format a, qg_format b) {
+    qg_vector_header h = {.kind = QG_VECTOR_DOT,
+                          .unit = row->unit,
+                          .a = a,
+                          .b = b,
+                          .c = row->accumulator,
+                          .d = row->accumulator,
+                          .k = row->k,
+                          .scale = row->scale,
+                          .scale_block = row->scale_block};
+    ck_assert_msg(qg_vector_header_complete(&h) == QG_OK, "%s", qg_detail());
+    ck_assert_ptr_eq(h.row, row);
+    return h;
+}
+
+// Every row with every pair of its formats: level 1 of those with the first format, which also
+// takes other lengths and scale blocks.
+START_TEST(every_unit_and_pair) {
+    const qg_unit_row *row;
+    int pairs = 0;
+    for (size_t i = 0; (row = qg_unit_row_at(i)) != NULL; i++) {
+        qg_format first = QG_FORMAT_COUNT;
+        for (qg_format a = 0; a < QG_FORMAT_COUNT; a++)
+            for (qg_format b = 0; b < QG_FORMAT_COUNT; b++) {
+                if (!qg_unit_row_takes(row, a) || !qg_unit_row_takes(row, b))
+                    continue;
+                first = first == QG_FORMAT_COUNT ? a : first;
+                qg_vector_header h = dot_header(row, a, b);
+                bool level1 = a == first || b == first;
+                ck_assert_int_ge(round_trip(&h, level1, 60), level1 ? 500 : 60);
+                pairs++;
+                for (int64_t k = 1; a == first && b == first && k < 3 * row->k; k += row->k - 1) {
+                    h.k = k;
+                    h.scale_block = 2 * row->scale_block;
+                    ck_assert_int_eq(qg_vector_header_complete(&h), QG_OK);
+                    round_trip(&h, k == 1, 60);
+                }
+            }
+    }
+    ck_assert_int_gt(pairs, 150);
+}
+END_TEST
+
+// Level 1 holds what it promises: NaN, infinities, zeros and numbers among the results of a unit.
+typedef struct found_results {
+    const qg_vector_header *h;
+    qg_vector_case got;
+    int nans, infinities, zeros, numbers;
+} found_results;
+
+static qg_status look(void *context, qg_vector_case *c) {
+    found_results *f = context;
+    qg_status status = qg_vector_evaluate(f->h, c, &f->got);
+    uint64_t magnitude = f->got.values[f->h->field_count - 1][0] & 0x7fffffffu;
+    f->nans += magnitude > 0x7f800000u;
+    f->infinities += magnitude == 0x7f800000u;
+    f->zeros += magnitude == 0;
+    f->numbers += magnitude > 0 && magnitude < 0x7f800000u;
+    return status;
+}
+
+START_TEST(level_1_of_dot_reaches_everything) {
+    for (int scaled = 0; scaled < 2; scaled++) {
+        int unit = scaled ? QG_UNIT_BLACKWELL_MX : QG_UNIT_HOPPER_WGMMA;
+        const qg_unit_row *row =
+            qg_unit_row_find(unit, QG_FORMAT_E5M2, QG_FORMAT_E4M3, QG_FORMAT_FP32,
+                             scaled ? QG_FORMAT_E8M0 : QG_UNIT_NO_SCALE);
+        qg_vector_header h = dot_header(row, QG_FORMAT_E5M2, QG_FORMAT_E4M3);
+        found_results f = {.h = &h};
+        ck_assert_int_eq(qg_vector_case_create(&h, &f.got), QG_OK);
+        ck_assert_int_eq(qg_vector_operands_level1(&h, look, &f), QG_OK);
+        ck_assert_int_gt(f.nans, 100);
+        ck_assert_int_gt(f.infinities, 100);
+        ck_assert_int_gt(f.zeros, 30);
+        ck_assert_int_gt(f.numbers, 1000);
+        qg_vector_case_free(&f.got);
+    }
+}
+END_TEST
+
 // ------------------------------------------------------------------- against the tensor interface
 
 // The words of Philox and the block's own amax: what qg_emulator_quantize uses for a tensor that is
@@ -432,7 +579,7 @@ END_TEST
 
 START_TEST(fields_are_printed) {
     const uint64_t values[3] = {0x1, 0xab, 0xff};
-    qg_vector_field f = {"codes", 2, 3, true};
+    qg_vector_field f = {"codes", 2, 3, true, 0};
     char text[7], narrow[6];
     qg_vector_print_field(&f, values, text, sizeof text);
     ck_assert_str_eq(text, "01abff");
@@ -444,12 +591,14 @@ END_TEST
 int main(void) {
     const TTest *const tests[] = {well_formed,
                                   malformed,
-                                  kind_dot_is_unsupported,
+                                  malformed_dot,
                                   known_answers,
                                   every_format_and_rounding,
                                   every_format_decodes,
                                   every_recipe,
                                   every_rule,
+                                  every_unit_and_pair,
+                                  level_1_of_dot_reaches_everything,
                                   agrees_with_the_tensor_interface,
                                   fields_are_printed};
     return RUN_SUITE("qgvec", tests);
