@@ -22,6 +22,7 @@ tests=(
     "python3-numpy    python3 -c 'import numpy'"
     "openmpi-bin      command -v mpirun"
     "hdf5-tools       command -v h5dump"
+    "libopenblas-dev  pkg-config --exists openblas"
 )
 
 say() { printf 'quantgauge: %s\n' "$*" >&2; }

@@ -98,6 +98,8 @@ qg_cpu_features qg_cpu_detect(void) {
     f.avx512vbmi = __builtin_cpu_supports("avx512vbmi");
     f.avx512vbmi2 = __builtin_cpu_supports("avx512vbmi2");
     f.avx512vnni = __builtin_cpu_supports("avx512vnni");
+    f.avx512bitalg = __builtin_cpu_supports("avx512bitalg");
+    f.avx512vpopcntdq = __builtin_cpu_supports("avx512vpopcntdq");
     f.avx512bf16 = f.avx512f && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & (1u << 5));
 #endif
     return f;
@@ -140,5 +142,7 @@ void qg_cpu_describe(char *features, size_t features_size, char *brand, size_t b
     append(features, features_size, f.avx512vbmi2, "avx512vbmi2");
     append(features, features_size, f.avx512vnni, "avx512vnni");
     append(features, features_size, f.avx512bf16, "avx512bf16");
+    append(features, features_size, f.avx512bitalg, "avx512bitalg");
+    append(features, features_size, f.avx512vpopcntdq, "avx512vpopcntdq");
     read_brand(brand, brand_size);
 }

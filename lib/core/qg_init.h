@@ -26,7 +26,7 @@ const char *qg_fp_describe(void);
 
 typedef struct qg_cpu_features {
     bool avx2, fma, f16c, avx512f, avx512bw, avx512dq, avx512vl, avx512vbmi, avx512vbmi2;
-    bool avx512vnni, avx512bf16;
+    bool avx512vnni, avx512bf16, avx512bitalg, avx512vpopcntdq;
 } qg_cpu_features;
 qg_cpu_features qg_cpu_detect(void);
 

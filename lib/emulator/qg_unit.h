@@ -208,6 +208,13 @@ typedef qg_status (*qg_unit_panel)(const qg_unit_product *product);
 // start. Rows of the software units and of QG_MODEL_FMA are never handed to variants.
 void qg_unit_variant_set(int model, const char *name, qg_unit_panel panel);
 
+// Installs the variants of the instruction set `isa` for every model that has one: "scalar" (takes
+// them away), "avx2" or "avx512". NULL: what the environment variable QG_ISA says, else the best of
+// this processor. The bytes of results do not change. Not thread-safe: call before threads start.
+// QG_ERROR_ARGUMENT: an unknown name; QG_ERROR_UNSUPPORTED: this processor or this build lacks it.
+// What is installed then stays.
+qg_status qg_unit_use_isa(const char *isa);
+
 // The specification, for every row but QG_MODEL_FMA: what variants are compared with.
 qg_status qg_unit_panel_scalar(const qg_unit_product *product);
 

@@ -84,6 +84,7 @@ qg_status qg_unit_panel_scalar(const qg_unit_product *p) {
     int64_t across = qg_ceil_divide(p->n, TILE_COLUMNS);
     int64_t tiles = qg_ceil_divide(p->m, TILE_ROWS) * across;
     int threads = p->threads > 0 ? p->threads : thread_count(0, INT64_MAX / 2);
+    (void)threads; // without OpenMP
 #pragma omp parallel num_threads(threads)
     {
         qg_fp_state saved = qg_fp_enter();

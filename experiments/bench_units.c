@@ -1,0 +1,318 @@
+// Multiply-adds per second of the fused-sum kernels, beside OpenBLAS sgemm in the same run (where
+// the build found OpenBLAS; else its columns are nan).
+//
+// For each size, thread count and unit: packing and decoding included, best and median over rounds
+// in which every path runs once, sgemm right before and after, so that load on the machine falls on
+// all alike. Only the ratios carry over to other machines.
+// Options: --sizes 256,512 --threads 1,2 --rounds N --only TEXT --tsv --cpu-time (the calling
+// thread's CPU time instead of wall time: for one thread on a busy machine). QG_ISA caps the
+// kernels. OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE are taken out of the environment.
+#include <fused_problem_internal.h>
+#include <qg_unit.h>
+
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#else
+static int omp_get_thread_num(void) { return 0; }
+#endif
+
+#ifdef QG_HAVE_OPENBLAS
+#include <cblas.h>
+#endif
+
+typedef struct path {
+    const char *name;
+    qg_format a, b;
+    int length, bits, result, floor, group;
+    qg_format scale;
+    int scale_block;
+    int64_t promote;
+    int scaled;
+} path;
+
+enum { FP32 = QG_FUSED_RZ_FP32, E8M13 = QG_FUSED_RZ_E8M13 };
+
+// clang-format off
+#define F(name) QG_FORMAT_##name
+static const path PATHS[] = {
+    {"hopper_e4m3", F(E4M3), F(E4M3), 32, 13, E8M13, -133, 0, 0, 0, 0, 0},
+    {"hopper_e5m2_e4m3", F(E5M2), F(E4M3), 32, 13, E8M13, -133, 0, 0, 0, 0, 0},
+    {"hopper_e4m3+promote:128", F(E4M3), F(E4M3), 32, 13, E8M13, -133, 0, 0, 0, 128, 0},
+    {"hopper_e4m3+scaled:128", F(E4M3), F(E4M3), 32, 13, E8M13, -133, 0, 0, 0, 128, 1},
+    {"ada_e4m3", F(E4M3), F(E4M3), 16, 13, E8M13, -132, 0, 0, 0, 0, 0},
+    {"blackwell_mx_e4m3", F(E4M3), F(E4M3), 32, 25, FP32, -133, 0, F(E8M0), 32, 0, 0},
+    {"blackwell_e4m3", F(E4M3), F(E4M3), 32, 25, FP32, -133, 0, 0, 0, 0, 0},
+    {"hopper_fp16", F(FP16), F(FP16), 16, 25, FP32, -133, 0, 0, 0, 0, 0},
+    {"hopper_bf16", F(BF16), F(BF16), 16, 25, FP32, -133, 0, 0, 0, 0, 0},
+    {"ampere_fp16", F(FP16), F(FP16), 8, 24, FP32, -132, 0, 0, 0, 0, 0},
+    {"hopper_tf32", F(TF32), F(TF32), 8, 25, FP32, -133, 0, 0, 0, 0, 0},
+    {"volta_fp16", F(FP16), F(FP16), 4, 23, FP32, -131, 0, 0, 0, 0, 0},
+    {"nvfp4", F(E2M1), F(E2M1), 64, 35, FP32, -139, 16, F(UE4M3), 16, 0, 0},
+};
+// clang-format on
+enum { PATH_COUNT = sizeof PATHS / sizeof *PATHS, ROUNDS_MAX = 64 };
+
+static clockid_t the_clock = CLOCK_MONOTONIC;
+
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(the_clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static uint64_t state = 88172645463325252ull;
+
+static uint32_t draw(void) {
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    return (uint32_t)(state >> 16);
+}
+
+// Codes spread over a dozen binades around 1, both signs; finite.
+static void fill(void *out, qg_format format, int64_t count) {
+    qg_format_info info = qg_format_describe(format);
+    int range = info.ebits <= 4 ? (int)info.max_code + 1 : 12 << info.mbits;
+    int start = info.ebits <= 4 ? 0 : (info.bias - 8) << info.mbits;
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t code = (uint32_t)start + draw() % (uint32_t)range;
+        code = (code | (draw() & 1) << (info.ebits + info.mbits)) << info.shift;
+        switch (qg_format_code_bytes(&info)) {
+        case 1: ((uint8_t *)out)[i] = (uint8_t)code; break;
+        case 2: ((uint16_t *)out)[i] = (uint16_t)code; break;
+        default: ((uint32_t *)out)[i] = code;
+        }
+    }
+}
+
+static int by_value(const void *x, const void *y) {
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+static double median(double *values, int count) {
+    qsort(values, (size_t)count, sizeof *values, by_value);
+    return count & 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+typedef struct work {
+    int64_t size;
+    float *x, *y, *z;
+    uint8_t *a, *b, *sa, *sb;
+    float *scale;
+    void *space;
+    size_t room;
+} work;
+
+#ifdef QG_HAVE_OPENBLAS
+static double time_sgemm(const work *w) {
+    int s = (int)w->size;
+    double start = seconds();
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, s, s, s, 1, w->x, s, w->y, s, 0, w->z, s);
+    return seconds() - start;
+}
+#else
+static double time_sgemm(const work *w) { return w->size ? (double)NAN : 0; }
+static void openblas_set_num_threads(int threads) { (void)threads; }
+static const char *openblas_get_corename(void) { return "not in this build"; }
+#endif
+
+// The data give the kernels nothing to leave out.
+static int64_t left_out;
+
+static void count_left_out(const qg_fused_problem *problem, int64_t row, int64_t column,
+                           int64_t count) {
+    (void)problem, (void)row, (void)column;
+#pragma omp atomic
+    left_out += count;
+}
+
+// The CPUs this process may use; on and off: each OpenMP thread on its own, or the calling thread
+// anywhere, as OpenBLAS expects it. Otherwise a scheduler may keep two threads that wake for a
+// millisecond on one core.
+static cpu_set_t all_cpus;
+
+static void pin_threads(int threads, int on) {
+    (void)threads; // without OpenMP
+    if (!on) {
+        sched_setaffinity(0, sizeof all_cpus, &all_cpus);
+        return;
+    }
+#pragma omp parallel num_threads(threads)
+    {
+        int skip = omp_get_thread_num() % CPU_COUNT(&all_cpus);
+        size_t cpu = 0;
+        while (!CPU_ISSET(cpu, &all_cpus) || skip-- > 0)
+            cpu++;
+        cpu_set_t own;
+        CPU_ZERO(&own);
+        CPU_SET(cpu, &own);
+        sched_setaffinity(0, sizeof own, &own);
+    }
+}
+
+static int isa = 2; // of qg_fused_kernel_choose
+
+static void bench_path(const path *q, work *w, int threads, int rounds, int tsv) {
+    int64_t s = w->size;
+    qg_fused_problem p = {.m = s, .n = s, .k = s, .d = w->z};
+    qg_format_info fa = qg_format_describe(q->a), fb = qg_format_describe(q->b);
+    p.a = (qg_fused_operand){q->a, w->a, s * qg_format_code_bytes(&fa), NULL, 0};
+    p.b = (qg_fused_operand){q->b, w->b, s * qg_format_code_bytes(&fb), NULL, 0};
+    p.length = q->length, p.bits = q->bits;
+    p.result = q->result, p.floor = q->floor, p.group = q->group, p.scale_format = q->scale;
+    p.scale_block = q->scale_block, p.promote = q->promote, p.threads = threads;
+    p.fallback = count_left_out;
+    if (q->scale) {
+        p.a.scales = w->sa, p.b.scales = w->sb;
+        p.a.scale_stride = p.b.scale_stride = (s + q->scale_block - 1) / q->scale_block;
+    }
+    if (q->scaled)
+        p.row_scale = p.column_scale = w->scale, p.column_block = 128;
+    const qg_fused_kernel *kernel = qg_fused_kernel_choose(&p, isa);
+    if (!kernel)
+        return;
+    state = 88172645463325252ull;
+    fill(w->a, q->a, s * s);
+    fill(w->b, q->b, s * s);
+    for (int64_t i = 0; i < s * s / 16; i++)
+        w->sa[i] = (uint8_t)(q->scale == F(E8M0) ? 120 + draw() % 12 : 1 + draw() % 0x7E),
+        w->sb[i] = (uint8_t)(q->scale == F(E8M0) ? 120 + draw() % 12 : 1 + draw() % 0x7E);
+    if (kernel->workspace(&p) > w->room) {
+        free(w->space);
+        w->room = (kernel->workspace(&p) + 4095) / 4096 * 4096;
+        w->space = aligned_alloc(4096, w->room);
+    }
+    openblas_set_num_threads(threads);
+    kernel->run(&p, w->space);
+    time_sgemm(w);
+    double own[ROUNDS_MAX], blas[ROUNDS_MAX], ratio[ROUNDS_MAX];
+    for (int i = 0; i < rounds; i++) {
+        double before = time_sgemm(w);
+        // OpenBLAS's workers spin for some 25 ms after a call, on the cores that run() needs.
+        if (threads > 1) {
+            nanosleep(&(struct timespec){0, 40000000}, NULL);
+            pin_threads(threads, 1);
+        }
+        double start = seconds();
+        kernel->run(&p, w->space);
+        own[i] = seconds() - start;
+        if (threads > 1)
+            pin_threads(threads, 0);
+        double after = time_sgemm(w);
+        blas[i] = before < after ? before : after;
+        ratio[i] = blas[i] / own[i];
+    }
+    double work_done = (double)s * (double)s * (double)s * 1e-9;
+    double middle = median(ratio, rounds), own_median = median(own, rounds);
+    double blas_median = median(blas, rounds); // sorts: the best is now first
+    printf(tsv ? "%s\t%s\t%ld\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.4f\t%.4f\n"
+               : "%-24s %-11s %5ld %2d %9.2f %9.2f %9.2f %9.2f %8.3f %8.3f\n",
+           q->name, kernel->name, (long)s, threads, work_done / own[0], work_done / own_median,
+           work_done / blas[0], work_done / blas_median, blas[0] / own[0], middle);
+    fflush(stdout);
+}
+
+static int next_number(const char **text) {
+    char *end;
+    int value = (int)strtol(*text, &end, 10);
+    *text = *end ? end + 1 : end;
+    return value;
+}
+
+// OpenBLAS reads its variables before main: without them it takes its own choice for this machine.
+static void start_without_openblas_settings(char **argv) {
+    if (!getenv("OPENBLAS_CORETYPE") && !getenv("OPENBLAS_L2_SIZE"))
+        return;
+    unsetenv("OPENBLAS_CORETYPE");
+    unsetenv("OPENBLAS_L2_SIZE");
+    execv("/proc/self/exe", argv);
+    perror("bench_units: OPENBLAS_CORETYPE, OPENBLAS_L2_SIZE");
+    exit(5);
+}
+
+// What QG_ISA allows; unset, all.
+static int isa_cap(void) {
+    static const char *const names[] = {"scalar", "avx2", "avx512"};
+    qg_status status = qg_unit_use_isa(NULL);
+    if (status != QG_OK) {
+        fprintf(stderr, "bench_units: QG_ISA: %s\n", qg_detail());
+        exit(2);
+    }
+    const char *cap = getenv("QG_ISA");
+    for (int i = 0; cap && i < 2; i++)
+        if (strcmp(cap, names[i]) == 0)
+            return i;
+    return 2;
+}
+
+int main(int argc, char **argv) {
+    start_without_openblas_settings(argv);
+    isa = isa_cap();
+    const char *sizes = "256,512,1024,2048", *threads = "1,2", *only = "";
+    int rounds = 7, tsv = 0;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--tsv") == 0)
+            tsv = 1;
+        else if (strcmp(argv[i], "--cpu-time") == 0)
+            the_clock = CLOCK_THREAD_CPUTIME_ID;
+        else if (i + 1 < argc && strcmp(argv[i], "--sizes") == 0)
+            sizes = argv[++i];
+        else if (i + 1 < argc && strcmp(argv[i], "--threads") == 0)
+            threads = argv[++i];
+        else if (i + 1 < argc && strcmp(argv[i], "--rounds") == 0)
+            rounds = atoi(argv[++i]);
+        else if (i + 1 < argc && strcmp(argv[i], "--only") == 0)
+            only = argv[++i];
+        else {
+            fprintf(stderr,
+                    "bench_units: option %s: the options are --sizes N,N --threads N,N "
+                    "--rounds N --only TEXT --tsv --cpu-time\n",
+                    argv[i]);
+            return 2;
+        }
+    }
+    sched_getaffinity(0, sizeof all_cpus, &all_cpus);
+    rounds = rounds < 1 ? 1 : rounds > ROUNDS_MAX ? ROUNDS_MAX : rounds;
+    if (!tsv)
+        printf(
+            "G multiply-adds/s; OpenBLAS core: %s\n%-24s %-11s %5s %2s %9s %9s %9s %9s %8s %8s\n",
+            openblas_get_corename(), "path", "kernel", "size", "t", "best", "median", "sgemm",
+            "median", "ratio", "median");
+    else
+        printf("path\tkernel\tsize\tthreads\tbest\tmedian\tsgemm_best\tsgemm_median\tratio_best\t"
+               "ratio_median\n");
+    for (const char *at = sizes; *at;) {
+        work w = {.size = next_number(&at)};
+        size_t count = (size_t)(w.size * w.size);
+        w.x = malloc(count * 4), w.y = malloc(count * 4), w.z = malloc(count * 4);
+        w.a = malloc(count * 4), w.b = malloc(count * 4);
+        w.sa = malloc(count), w.sb = malloc(count), w.scale = malloc(count * 4);
+        for (size_t i = 0; i < count; i++) {
+            w.x[i] = (float)(int32_t)draw() * 0x1p-31f, w.y[i] = (float)(int32_t)draw() * 0x1p-31f;
+            w.scale[i] = 1 + (float)(draw() & 0xFFFF) * 0x1p-16f;
+        }
+        int runs = rounds;
+        if (w.size <= 512)
+            runs = rounds * 4 < ROUNDS_MAX ? rounds * 4 : ROUNDS_MAX;
+        for (const char *t = threads; *t;) {
+            int count_threads = next_number(&t);
+            for (int i = 0; i < PATH_COUNT; i++)
+                if (strstr(PATHS[i].name, only))
+                    bench_path(&PATHS[i], &w, count_threads, runs, tsv);
+        }
+        free(w.x), free(w.y), free(w.z), free(w.a), free(w.b), free(w.sa), free(w.sb);
+        free(w.scale), free(w.space);
+    }
+    if (left_out) {
+        fprintf(stderr, "bench_units: the kernels left out elements: rates are too high\n");
+        return 1;
+    }
+    return 0;
+}
