@@ -157,7 +157,7 @@ static void pin_threads(int threads, int on) {
     }
 }
 
-static int isa = 2; // of qg_fused_kernel_choose
+static qg_isa isa = QG_ISA_AVX512;
 
 static void bench_path(const path *q, work *w, int threads, int rounds, int tsv) {
     int64_t s = w->size;
@@ -238,18 +238,14 @@ static void start_without_openblas_settings(char **argv) {
 }
 
 // What QG_ISA allows; unset, all.
-static int isa_cap(void) {
-    static const char *const names[] = {"scalar", "avx2", "avx512"};
+static qg_isa isa_cap(void) {
     qg_status status = qg_unit_use_isa(NULL);
     if (status != QG_OK) {
         fprintf(stderr, "bench_units: QG_ISA: %s\n", qg_detail());
         exit(2);
     }
     const char *cap = getenv("QG_ISA");
-    for (int i = 0; cap && i < 2; i++)
-        if (strcmp(cap, names[i]) == 0)
-            return i;
-    return 2;
+    return cap ? (qg_isa)qg_isa_find(cap) : QG_ISA_AVX512; // it has been checked
 }
 
 int main(int argc, char **argv) {

@@ -366,14 +366,14 @@ static int generate(const options *o) {
 
 // The emulator is scalar: a cap on SIMD changes nothing, but an impossible one is an error.
 static qg_status check_isa(const char *isa) {
-    qg_cpu_features cpu = qg_cpu_detect();
-    if (!isa || !*isa || !strcmp(isa, "scalar"))
+    if (!isa || !*isa)
         return QG_OK;
-    if (strcmp(isa, "avx2") && strcmp(isa, "avx512"))
+    int found = qg_isa_find(isa);
+    if (found < 0)
         return qg_fail(QG_ERROR_ARGUMENT, "unknown ISA %s; known are scalar, avx2, avx512", isa);
-    bool there = !strcmp(isa, "avx2") ? cpu.avx2 : cpu.avx512f && cpu.avx512bw;
-    return there ? QG_OK
-                 : qg_fail(QG_ERROR_ARGUMENT, "ISA %s: this processor does not have it", isa);
+    return qg_cpu_has((qg_isa)found)
+               ? QG_OK
+               : qg_fail(QG_ERROR_ARGUMENT, "ISA %s: this processor does not have it", isa);
 }
 
 static qg_status check_common(const options *o) {

@@ -1,5 +1,6 @@
 // Expressions over columns: reading and evaluating. See expression.h.
 #include <expression.h>
+#include <text_lines.h>
 
 #include <near_words.h>
 #include <number.h>
@@ -73,15 +74,6 @@ static qg_status find_column(const char *name, qg_expression_columns columns, qg
 
 // --------------------------------------------------------------------------------------- reading
 
-static char *trimmed(char *text) {
-    while (isspace((unsigned char)*text))
-        text++;
-    size_t length = strlen(text);
-    while (length && isspace((unsigned char)text[length - 1]))
-        text[--length] = 0;
-    return text;
-}
-
 static bool is_name(char c) { return isalnum((unsigned char)c) || c == '_' || c == '/'; }
 
 static bool is_digest(qg_column column) {
@@ -135,7 +127,7 @@ static char *read_relation(char *text, relation *out) {
 }
 
 static qg_status read_comparison(char *text, qg_expression_columns columns, comparison *out) {
-    text = trimmed(text);
+    text = qg_text_trimmed(text);
     char *end = text;
     while (is_name(*end))
         end++;
@@ -151,7 +143,7 @@ static qg_status read_comparison(char *text, qg_expression_columns columns, comp
     qg_status status = find_column(text, columns, &out->column);
     if (status)
         return status;
-    value = trimmed(value);
+    value = qg_text_trimmed(value);
     if (!*value && qg_column_describe(out->column)->type != QG_COLUMN_TEXT)
         return qg_fail(QG_ERROR_ARGUMENT, "'%s' is compared with nothing", text);
     out->text = strdup(value);

@@ -58,15 +58,6 @@ qg_status qg_list_copy(const qg_list *from, qg_list *to) {
 
 // ------------------------------------------------------------------------------------- splitting
 
-static char *trimmed(char *text) {
-    while (isspace((unsigned char)*text))
-        text++;
-    size_t length = strlen(text);
-    while (length && isspace((unsigned char)text[length - 1]))
-        text[--length] = 0;
-    return text;
-}
-
 static qg_status split(const char *text, bool files, qg_list *list);
 
 static qg_status add_file(const char *path, qg_list *list) {
@@ -76,7 +67,7 @@ static qg_status add_file(const char *path, qg_list *list) {
         return status;
     int64_t before = list->count;
     for (char *line; !status && (line = qg_text_lines_next(&lines));) {
-        char *item = trimmed(line);
+        char *item = qg_text_trimmed(line);
         if (*item && *item != '#')
             status = split(item, false, list);
     }
@@ -92,7 +83,7 @@ static qg_status add_file(const char *path, qg_list *list) {
 }
 
 static qg_status add_item(char *raw, bool files, const char *whole, qg_list *list) {
-    char *item = trimmed(raw);
+    char *item = qg_text_trimmed(raw);
     if (!*item)
         return qg_fail(QG_ERROR_ARGUMENT,
                        *whole ? "an empty item in the list '%.*s'" : "the list is empty%.*s",
@@ -132,7 +123,7 @@ qg_status qg_list_split(const char *text, qg_list *list) {
     char *copy = strdup(text);
     if (!copy)
         return out_of_memory();
-    qg_status status = split(trimmed(copy), true, list);
+    qg_status status = split(qg_text_trimmed(copy), true, list);
     free(copy);
     return status;
 }

@@ -212,15 +212,10 @@ static int take_progress(const char *value, qg_progress *out) {
 
 // A cap that the processor cannot meet is refused rather than lowered.
 static int check_isa(const char *option, const char *name) {
-    qg_cpu_features cpu = qg_cpu_detect();
-    bool has_avx2 = cpu.avx2 && cpu.fma && cpu.f16c;
-    bool has_avx512 = has_avx2 && cpu.avx512f && cpu.avx512bw && cpu.avx512dq && cpu.avx512vl;
-    if (strcmp(name, "scalar") == 0)
-        return 0;
-    bool known = strcmp(name, "avx2") == 0 || strcmp(name, "avx512") == 0;
-    if (!known)
+    int isa = qg_isa_find(name);
+    if (isa < 0)
         return wrong_value(option, name, "instruction set: scalar, avx2, avx512");
-    if (strcmp(name, "avx2") == 0 ? has_avx2 : has_avx512)
+    if (qg_cpu_has((qg_isa)isa))
         return 0;
     qg_message_error("%s: this processor lacks %s", option, name);
     return 2;

@@ -1,6 +1,7 @@
 // Text files by lines, of bounded size. See text_lines.h.
 #include <text_lines.h>
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,4 +57,13 @@ char *qg_text_lines_next(qg_text_lines *lines) {
 void qg_text_lines_close(qg_text_lines *lines) {
     free(lines->text);
     *lines = (qg_text_lines){NULL, NULL};
+}
+
+char *qg_text_trimmed(char *text) {
+    while (isspace((unsigned char)*text))
+        text++;
+    size_t length = strlen(text);
+    while (length && isspace((unsigned char)text[length - 1]))
+        text[--length] = 0;
+    return text;
 }

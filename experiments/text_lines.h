@@ -17,4 +17,7 @@ char *qg_text_lines_next(qg_text_lines *lines);
 
 void qg_text_lines_close(qg_text_lines *lines);
 
+// The text without white space at its ends; what is behind is cut off in place.
+char *qg_text_trimmed(char *text);
+
 #endif

@@ -105,6 +105,24 @@ qg_cpu_features qg_cpu_detect(void) {
     return f;
 }
 
+static const char *const isa_names[QG_ISA_COUNT] = {"scalar", "avx2", "avx512"};
+
+const char *qg_isa_name(qg_isa isa) { return isa_names[isa]; }
+
+int qg_isa_find(const char *name) {
+    for (int isa = 0; isa < QG_ISA_COUNT; isa++)
+        if (strcmp(isa_names[isa], name) == 0)
+            return isa;
+    return -1;
+}
+
+bool qg_cpu_has(qg_isa isa) {
+    qg_cpu_features f = qg_cpu_detect();
+    bool avx2 = f.avx2 && f.fma && f.f16c;
+    bool avx512 = avx2 && f.avx512f && f.avx512bw && f.avx512dq && f.avx512vl;
+    return isa == QG_ISA_SCALAR || (isa == QG_ISA_AVX2 ? avx2 : avx512);
+}
+
 static void append(char *text, size_t size, bool present, const char *name) {
     if (present) {
         size_t length = strlen(text);

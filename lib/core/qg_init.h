@@ -30,6 +30,15 @@ typedef struct qg_cpu_features {
 } qg_cpu_features;
 qg_cpu_features qg_cpu_detect(void);
 
+// The instruction sets that a variant is named after and QG_ISA caps, lowest first.
+typedef enum qg_isa { QG_ISA_SCALAR, QG_ISA_AVX2, QG_ISA_AVX512, QG_ISA_COUNT } qg_isa;
+
+const char *qg_isa_name(qg_isa isa); // "scalar", "avx2", "avx512"
+int qg_isa_find(const char *name);   // its qg_isa, or -1
+
+// Whether this processor has it: avx2 with FMA and F16C; avx512 with F, BW, DQ and VL above that.
+bool qg_cpu_has(qg_isa isa);
+
 // Writes the names of the features present, separated by spaces, and the processor's brand string.
 void qg_cpu_describe(char *features, size_t features_size, char *brand, size_t brand_size);
 

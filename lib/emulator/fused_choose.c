@@ -1,9 +1,9 @@
 // Which kernel of the fused sums a CPU and a problem get. Owns the order of preference only.
 #include <fused_problem_internal.h>
 
-enum { ISAS = 3, MOST = 4 };
+enum { MOST = 4 };
 
-static const qg_fused_kernel *const kernels[ISAS][MOST] = {
+static const qg_fused_kernel *const kernels[QG_ISA_COUNT][MOST] = {
     {NULL},
 #ifdef QG_HAVE_AVX2
     {                 &qg_fused_f13_avx2,       &qg_fused_f25_avx2, NULL},
@@ -17,8 +17,8 @@ static const qg_fused_kernel *const kernels[ISAS][MOST] = {
 #endif
 };
 
-const qg_fused_kernel *qg_fused_kernel_choose(const qg_fused_problem *problem, int isa) {
-    const qg_fused_kernel *const *row = kernels[isa < 0 ? 0 : isa >= ISAS ? ISAS - 1 : isa];
+const qg_fused_kernel *qg_fused_kernel_choose(const qg_fused_problem *problem, qg_isa isa) {
+    const qg_fused_kernel *const *row = kernels[isa];
     for (; *row; row++)
         if ((*row)->cpu_has() && (*row)->supports(problem))
             return *row;

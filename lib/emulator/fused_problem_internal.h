@@ -8,6 +8,7 @@
 #define FUSED_PROBLEM_INTERNAL_H
 
 #include <qg_format.h>
+#include <qg_init.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -68,7 +69,7 @@ extern const qg_fused_kernel qg_fused_gst_avx512; // F = 35, E2M1, G = 16, L = 6
 extern const qg_fused_kernel qg_fused_f13_avx2;
 extern const qg_fused_kernel qg_fused_f25_avx2;
 
-// The first kernel that this CPU and problem allow, or NULL. isa: 0 scalar, 1 avx2, 2 avx512.
-const qg_fused_kernel *qg_fused_kernel_choose(const qg_fused_problem *problem, int isa);
+// The first kernel of the set that this CPU and problem allow, or NULL.
+const qg_fused_kernel *qg_fused_kernel_choose(const qg_fused_problem *problem, qg_isa isa);
 
 #endif

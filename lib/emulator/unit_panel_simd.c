@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ISA_SCALAR, ISA_AVX2, ISA_AVX512 }; // as in qg_fused_kernel_choose
-
 static void scalar_run(const qg_fused_problem *problem, int64_t row, int64_t column,
                        int64_t count) {
     qg_unit_product p = *(const qg_unit_product *)problem->context;
@@ -29,7 +27,7 @@ static qg_fused_operand operand_of(const qg_unit_matrix *x) {
     return (qg_fused_operand){x->format, x->codes, x->stride, x->scales, x->scale_stride};
 }
 
-static qg_status panel(const qg_unit_product *p, int isa) {
+static qg_status panel(const qg_unit_product *p, qg_isa isa) {
     const qg_unit_row *row = p->row;
     if ((row->model != QG_MODEL_T && row->model != QG_MODEL_ST && row->model != QG_MODEL_GST) ||
         (row->rho != QG_RHO_RZ_FP32 && row->rho != QG_RHO_RZ_E8M13))
@@ -56,54 +54,41 @@ static qg_status panel(const qg_unit_product *p, int isa) {
     return QG_OK;
 }
 
-qg_status qg_unit_panel_avx2(const qg_unit_product *product) { return panel(product, ISA_AVX2); }
+qg_status qg_unit_panel_avx2(const qg_unit_product *product) { return panel(product, QG_ISA_AVX2); }
 
 qg_status qg_unit_panel_avx512(const qg_unit_product *product) {
-    qg_status status = panel(product, ISA_AVX512);
-    return status == QG_ERROR_UNSUPPORTED ? panel(product, ISA_AVX2) : status;
+    qg_status status = panel(product, QG_ISA_AVX512);
+    return status == QG_ERROR_UNSUPPORTED ? panel(product, QG_ISA_AVX2) : status;
 }
 
 // ----------------------------------------------------------------------------------- installation
 
+// Instructions beyond its set that a single kernel needs are its own matter: without them the next
+// best kernel runs.
 static const struct {
-    const char *name;
     qg_unit_panel panel;
     bool built;
-} isas[] = {
-    {"scalar", NULL,                 true},
+} isas[QG_ISA_COUNT] = {
+    [QG_ISA_SCALAR] = {NULL, true},
 #ifdef QG_HAVE_AVX2
-    {"avx2",   qg_unit_panel_avx2,   true},
-#else
-    {"avx2", qg_unit_panel_avx2, false},
+    [QG_ISA_AVX2] = {qg_unit_panel_avx2, true},
 #endif
 #ifdef QG_HAVE_AVX512
-    {"avx512", qg_unit_panel_avx512, true},
-#else
-    {"avx512", qg_unit_panel_avx512, false},
+    [QG_ISA_AVX512] = {qg_unit_panel_avx512, true},
 #endif
 };
-enum { ISA_COUNT = sizeof isas / sizeof isas[0] };
 
-// The instructions beyond these that a single kernel needs are its own matter: without them the
-// next best kernel runs.
-static bool processor_has(int isa) {
-    qg_cpu_features cpu = qg_cpu_detect();
-    bool avx2 = cpu.avx2 && cpu.fma && cpu.f16c;
-    bool avx512 = avx2 && cpu.avx512f && cpu.avx512bw && cpu.avx512dq && cpu.avx512vl;
-    return isa == ISA_SCALAR || (isa == ISA_AVX2 ? avx2 : avx512);
-}
-
-static void install(int isa) {
+static void install(qg_isa isa) {
     static const int models[] = {QG_MODEL_T, QG_MODEL_ST, QG_MODEL_GST};
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
-        qg_unit_variant_set(models[i], isas[isa].panel ? isas[isa].name : NULL, isas[isa].panel);
+        qg_unit_variant_set(models[i], isas[isa].panel ? qg_isa_name(isa) : NULL, isas[isa].panel);
 }
 
-static int best_isa(void) {
-    int isa = ISA_COUNT - 1;
-    while (isa > ISA_SCALAR && !(isas[isa].built && processor_has(isa)))
+static qg_isa best_isa(void) {
+    int isa = QG_ISA_COUNT - 1;
+    while (isa > QG_ISA_SCALAR && !(isas[isa].built && qg_cpu_has((qg_isa)isa)))
         isa--;
-    return isa;
+    return (qg_isa)isa;
 }
 
 qg_status qg_unit_use_isa(const char *isa) {
@@ -112,18 +97,16 @@ qg_status qg_unit_use_isa(const char *isa) {
         install(best_isa());
         return QG_OK;
     }
-    int i = 0;
-    while (i < ISA_COUNT && strcmp(isas[i].name, name))
-        i++;
-    if (i == ISA_COUNT)
+    int i = qg_isa_find(name);
+    if (i < 0)
         return qg_fail(QG_ERROR_ARGUMENT,
                        "unknown instruction set %s%s; known are scalar, avx2, "
                        "avx512",
                        name, isa ? "" : " in QG_ISA");
     if (!isas[i].built)
         return qg_fail(QG_ERROR_UNSUPPORTED, "this build has no %s code", name);
-    if (!processor_has(i))
+    if (!qg_cpu_has((qg_isa)i))
         return qg_fail(QG_ERROR_UNSUPPORTED, "this processor lacks %s", name);
-    install(i);
+    install((qg_isa)i);
     return QG_OK;
 }

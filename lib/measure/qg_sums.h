@@ -3,7 +3,7 @@
 // x is the binary32 reference, q the dequantized value, e = q - x in binary64. Pairs in which x or
 // q is NaN or infinite are counted and excluded from every sum. Sums are compensated and merged in
 // a fixed order, so the same elements in the same chunks give the same bits whatever the threads
-// and the machine. Source: spec of metrics, section 7; the definition of each metric is its row of
+// and the machine. The definition of each metric is its row of
 // the table below.
 #ifndef QG_SUMS_H
 #define QG_SUMS_H

@@ -100,10 +100,26 @@ START_TEST(features_are_described) {
 }
 END_TEST
 
+START_TEST(instruction_sets_are_named_and_nested) {
+    ck_assert_int_eq(qg_isa_find("scalar"), QG_ISA_SCALAR);
+    ck_assert_int_eq(qg_isa_find("avx2"), QG_ISA_AVX2);
+    ck_assert_int_eq(qg_isa_find("avx512"), QG_ISA_AVX512);
+    ck_assert_int_eq(qg_isa_find("sse"), -1);
+    ck_assert_int_eq(qg_isa_find(""), -1);
+    ck_assert(qg_cpu_has(QG_ISA_SCALAR));
+    ck_assert(!qg_cpu_has(QG_ISA_AVX512) || qg_cpu_has(QG_ISA_AVX2));
+    qg_cpu_features f = qg_cpu_detect();
+    ck_assert_int_eq(qg_cpu_has(QG_ISA_AVX2), f.avx2 && f.fma && f.f16c);
+    for (int isa = 0; isa < QG_ISA_COUNT; isa++)
+        ck_assert_int_eq(qg_isa_find(qg_isa_name((qg_isa)isa)), isa);
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         the_default_environment_is_accepted,
         other_rounding_modes_are_refused,
+        instruction_sets_are_named_and_nested,
 #if defined(__x86_64__)
         flushing_is_refused,
         rounding_of_the_sse_unit_alone_is_refused,

@@ -208,7 +208,7 @@ static void one_case(const kind *kd, int64_t m, int64_t n, int64_t k) {
     p.d = got;
     for (int isa = 1; isa <= 2; isa++)
         for (p.threads = 1; p.threads <= 2; p.threads++) {
-            const qg_fused_kernel *kernel = qg_fused_kernel_choose(&p, isa);
+            const qg_fused_kernel *kernel = qg_fused_kernel_choose(&p, (qg_isa)isa);
             if (!kernel)
                 continue;
             size_t room = kernel->workspace(&p);
@@ -258,7 +258,7 @@ static void directed(const char *what, const kind *kd, const char *a, const char
     if (kd->scale)
         p.a.scales = scale_a, p.b.scales = scale_b;
     for (int isa = 0; isa <= 2; isa++) {
-        const qg_fused_kernel *kernel = isa ? qg_fused_kernel_choose(&p, isa) : NULL;
+        const qg_fused_kernel *kernel = isa ? qg_fused_kernel_choose(&p, (qg_isa)isa) : NULL;
         if (isa && !kernel)
             continue;
         if (kernel) {
