@@ -26,7 +26,8 @@ void qg_case_result_clear(qg_case_result *result, const qg_case *c) {
     result->order = c->order;
     result->status = QG_CASE_RAN;
     result->code_mismatches = result->scale_mismatches = -1;
-    result->spearman = result->backward_error = NAN;
+    for (int i = 0; i < QG_REFERENCE_MOST; i++)
+        result->compared[i].spearman = result->compared[i].backward_error = NAN;
 }
 
 // Cuts a UTF-8 text that filled its buffer before a character that did not fit whole.

@@ -2,7 +2,13 @@
 #include <op_internal.h>
 
 static const qg_op OPS[] = {
-    {"error", "quantize, dequantize, measure the error", true, qg_op_error_run},
+    {"error",
+     "quantize, dequantize, measure the error", true,
+     QG_OP_TENSOR, {""},
+     qg_op_error_bytes, qg_op_error_cost,
+     qg_op_error_run},
 };
 
 const qg_op *qg_op_listed(size_t i) { return i < sizeof OPS / sizeof OPS[0] ? &OPS[i] : NULL; }
+
+int qg_op_reference_count(const qg_op *op) { return op->references[1] ? 2 : 1; }

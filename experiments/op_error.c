@@ -5,6 +5,7 @@
 #include <op_internal.h>
 
 #include <qg_philox.h>
+#include <qg_size.h>
 #include <qg_workspace.h>
 
 #include <stdio.h>
@@ -67,7 +68,7 @@ static uint64_t digest_of(qg_workspace *workspace, const quantized *out) {
 
 // Measured, but the data say little: 70 % zeros, 50 % saturated, or no numbers from a law.
 static void judge(const qg_case *c, qg_case_result *result) {
-    const qg_sums *s = &result->sums;
+    const qg_sums *s = &result->compared[0].sums;
     int64_t odd = s->nan_reference + s->inf_reference + s->nan_output + s->inf_output;
     double n = (double)s->n;
     if (c->source->law && odd > 0)
@@ -100,12 +101,47 @@ static qg_status measure(const qg_case *c, qg_workspace *workspace, qg_case_resu
     result->output_digest = digest_of(workspace, &out);
     status = dequantize(c, workspace, threads, &out);
     if (status == QG_OK)
-        status = qg_sums_measure(count, input.x, out.q, threads, &result->sums);
-    result->has_sums = status == QG_OK;
+        status = qg_sums_measure(count, input.x, out.q, threads, &result->compared[0].sums);
+    result->compared[0].has_sums = status == QG_OK;
     if (status == QG_OK)
-        status = qg_spearman(count, input.x, out.q, &result->spearman);
+        status = qg_spearman(count, input.x, out.q, &result->compared[0].spearman);
     return status;
 }
+
+// ------------------------------------------------------------------------------------------ costs
+
+int64_t qg_op_error_bytes(const qg_case *c) {
+    enum { BYTES_PER_ELEMENT = 2 * sizeof(float) }; // input and output
+    qg_shape shape;
+    int64_t elements, bytes;
+    if (qg_shape_of(c->recipe, c->m, c->k, &shape) != QG_OK ||
+        !qg_size_multiply(c->m, c->k, &elements) ||
+        !qg_size_multiply(elements, BYTES_PER_ELEMENT, &bytes) ||
+        !qg_size_add(bytes, shape.codes_size, &bytes) ||
+        !qg_size_add(bytes, shape.scales_size, &bytes))
+        return INT64_MAX;
+    return bytes;
+}
+
+// How many times the work of `amax` an element takes, as measured.
+static double passes_of(const qg_case *c) {
+    enum { LARGE_BLOCK = 16384 };
+    qg_shape shape;
+    int rule = c->recipe->rule;
+    if (rule == QG_RULE_FOUR_OVER_SIX)
+        return 2;
+    if (c->recipe->structure == QG_STRUCTURE_RESIDUAL)
+        return 1.5;
+    if (rule != QG_RULE_BEST)
+        return 1;
+    // The larger a block, the more scales are tried before the error rules out the rest.
+    bool large = qg_shape_of(c->recipe, c->m, c->k, &shape) == QG_OK &&
+                 (double)c->m * (double)c->k * shape.scale_bytes >
+                     (double)LARGE_BLOCK * (double)shape.scales_size;
+    return large ? 20 : 1.5;
+}
+
+double qg_op_error_cost(const qg_case *c) { return (double)c->m * (double)c->k * passes_of(c); }
 
 void qg_op_error_run(const qg_case *c, struct qg_workspace *workspace, qg_case_result *result) {
     if (strcmp(c->backend, "emulator") != 0) {

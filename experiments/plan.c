@@ -378,41 +378,16 @@ qg_status qg_plan_build(const qg_plan_request *request, qg_plan **out) {
 // ------------------------------------------------------------------------------------------ costs
 
 int64_t qg_case_bytes(const qg_case *c) {
-    enum { FIXED = 4 << 20, BYTES_PER_ELEMENT = 2 * sizeof(float) }; // input and output
-    qg_shape shape;
-    int64_t elements, bytes;
+    enum { FIXED = 4 << 20 };
+    int64_t bytes;
     if (c->skip || c->unavailable)
         return 0;
-    if (qg_shape_of(c->recipe, c->m, c->k, &shape) != QG_OK ||
-        !qg_size_multiply(c->m, c->k, &elements) ||
-        !qg_size_multiply(elements, BYTES_PER_ELEMENT, &bytes) ||
-        !qg_size_add(bytes, shape.codes_size, &bytes) ||
-        !qg_size_add(bytes, shape.scales_size, &bytes) || !qg_size_add(bytes, FIXED, &bytes))
-        return INT64_MAX;
-    return bytes;
-}
-
-// How many times the work of `amax` an element takes, as measured.
-static double passes_of(const qg_case *c) {
-    enum { LARGE_BLOCK = 16384 };
-    qg_shape shape;
-    int rule = c->recipe->rule;
-    if (rule == QG_RULE_FOUR_OVER_SIX)
-        return 2;
-    if (c->recipe->structure == QG_STRUCTURE_RESIDUAL)
-        return 1.5;
-    if (rule != QG_RULE_BEST)
-        return 1;
-    // The larger a block, the more scales are tried before the error rules out the rest.
-    bool large = qg_shape_of(c->recipe, c->m, c->k, &shape) == QG_OK &&
-                 (double)c->m * (double)c->k * shape.scale_bytes >
-                     (double)LARGE_BLOCK * (double)shape.scales_size;
-    return large ? 20 : 1.5;
+    return qg_size_add(c->op->bytes(c), FIXED, &bytes) ? bytes : INT64_MAX;
 }
 
 double qg_case_cost(const qg_case *c) {
     static const double FIXED = 2000; // what a case takes beside its elements
     if (c->skip || c->unavailable)
         return 0;
-    return FIXED + (double)c->m * (double)c->k * passes_of(c);
+    return FIXED + c->op->cost(c);
 }

@@ -7,6 +7,7 @@
 
 #include <qg_emulator.h>
 #include <qg_sums.h>
+#include <qg_unit.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -36,22 +37,30 @@ typedef struct qg_case {
     int64_t order; // position in the plan
     uint64_t id;   // XXH3-64 of the axes
     const struct qg_op *op;
-    const qg_recipe *recipe, *recipe_b;  // recipe_b NULL where the op has one operand
+    const qg_recipe *recipe, *recipe_b; // recipe_b NULL where the op has one operand
     // Canonical texts: the columns of the same names. "" where they do not apply.
     const char *format, *layout, *scale_rule, *scale_format, *rounding;
     const char *format_b, *layout_b, *scale_rule_b;
     const char *unit, *backend;
+    const qg_unit *matrix_unit; // what `unit` names; NULL where it does not apply
     const char *data, *tensor;
     const struct qg_source *source; // a law, or a tensor of an open file: qg_source.h
     qg_format input_type, out_type;
     bool bias;
     int64_t m, n, k, sm_count; // 0 where they do not apply
     uint64_t seed;
-    const char *skip; // NULL, or why the case is SKIPPED
+    const char *skip;        // NULL, or why the case is SKIPPED
     const char *unavailable; // NULL, or why the backend that was asked for does not answer
 } qg_case;
 
-enum { QG_REASON_SIZE = 256, QG_IMPL_SIZE = 64 };
+enum { QG_REASON_SIZE = 256, QG_IMPL_SIZE = 64, QG_REFERENCE_MOST = 2 };
+
+// What was measured against one reference: a row of the result file.
+typedef struct qg_comparison {
+    bool has_sums;
+    double spearman, backward_error; // NaN where they do not apply
+    qg_sums sums;
+} qg_comparison;
 
 typedef struct qg_case_result {
     int64_t order;
@@ -60,11 +69,10 @@ typedef struct qg_case_result {
     char impl_used[QG_IMPL_SIZE];
     uint64_t input_digest, output_digest;
     double seconds;
-    bool has_counts, has_sums;
+    bool has_counts;
     qg_counts counts;
     int64_t code_mismatches, scale_mismatches; // -1: not compared
-    qg_sums sums;
-    double spearman, backward_error; // NaN where they do not apply
+    qg_comparison compared[QG_REFERENCE_MOST]; // with the references of the op, in their order
 } qg_case_result;
 
 const char *qg_case_status_name(qg_case_status status);
@@ -79,11 +87,25 @@ __attribute__((format(printf, 3, 4)))
 #endif
 void qg_case_result_set(qg_case_result *result, qg_case_status status, const char *format, ...);
 
+// What a case of an operation is made of, and so which axes it has.
+typedef enum qg_op_kind {
+    QG_OP_TENSOR,    // one operand: format, layout, rule, rounding, input, data, m, k, seed
+    QG_OP_PRODUCT,   // two operands on a unit: also format_b, unit, out_type, bias, n
+    QG_OP_RECORDING, // recorded vectors: one case per file
+} qg_op_kind;
+
 // An operation of the sweep: one row of the table in op.c.
 typedef struct qg_op {
     const char *name;    // "error"
     const char *summary; // for --help
     bool by_default;     // part of the default --ops
+    qg_op_kind kind;
+    // What its results are compared with: a row of the result file each. {""}: the input alone.
+    const char *references[QG_REFERENCE_MOST];
+    // Memory that a case needs at once, in bytes beside what every case needs; INT64_MAX if that
+    // overflows. Its cost in element operations beside what every case costs.
+    int64_t (*bytes)(const qg_case *c);
+    double (*cost)(const qg_case *c);
     // Runs one case in the worker process. Never fails as a function: errors become the status
     // FAILED with a reason. `workspace` is the worker's, kept between cases.
     void (*run)(const qg_case *c, struct qg_workspace *workspace, qg_case_result *result);
@@ -91,5 +113,7 @@ typedef struct qg_op {
 
 // The i-th op, NULL past the end.
 const qg_op *qg_op_listed(size_t i);
+// Rows of the result file that a case of the op has: 1 or 2.
+int qg_op_reference_count(const qg_op *op);
 
 #endif

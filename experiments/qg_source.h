@@ -1,4 +1,4 @@
-// Where a case's input comes from: a data law, or a tensor of an open file.
+// Where a case's input comes from: a data law, a tensor of an open file, or recorded vectors.
 #ifndef QG_SOURCE_H
 #define QG_SOURCE_H
 
@@ -6,13 +6,14 @@
 #include <qg_tensor_file.h>
 
 typedef struct qg_source {
-    const char *data;     // canonical text of the axis: "normal", "tensors:minilm.h5"
+    const char *data;     // text of the axis: "normal", "tensors:minilm.h5", "vectors:ada.qgvec"
     const char *tensor;   // "" for laws
     const qg_law *law;    // or NULL
     qg_tensor_file *file; // or NULL
     int64_t tensor_index;
-    int64_t m, k;         // of a real tensor; 0, 0 for laws
-    uint64_t digest;      // content of a real tensor; 0 for laws
+    int64_t m, k;          // of a real tensor; 0, 0 for laws
+    const char *recording; // path of recorded vectors, or NULL
+    uint64_t digest;       // content of a real tensor or of recorded vectors; 0 for laws
 } qg_source;
 
 // x: (rows, k) of operand 0 (a) or 1 (b), rounded to the input type. Operand b of a real tensor is

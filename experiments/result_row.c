@@ -82,6 +82,13 @@ static void set_counts(row_writer *w, const qg_counts *counts) {
     set_i64(w, QG_COLUMN_COUNT_NAN_SCALES, counts->nan_scales);
 }
 
+static void set_comparison(row_writer *w, const qg_comparison *compared) {
+    if (compared->has_sums && w->status == QG_OK)
+        w->status = qg_table_set_sums(w->table, w->row, &compared->sums);
+    set_f64(w, QG_COLUMN_SPEARMAN, compared->spearman);
+    set_f64(w, QG_COLUMN_BACKWARD_ERROR, compared->backward_error);
+}
+
 static void set_result(row_writer *w, const qg_case_result *result) {
     set_text(w, QG_COLUMN_STATUS, qg_case_status_name((qg_case_status)result->status));
     set_text(w, QG_COLUMN_REASON, result->reason);
@@ -89,28 +96,35 @@ static void set_result(row_writer *w, const qg_case_result *result) {
     set_u64(w, QG_COLUMN_INPUT_DIGEST, result->input_digest);
     set_u64(w, QG_COLUMN_OUTPUT_DIGEST, result->output_digest);
     set_f64(w, QG_COLUMN_SECONDS, result->seconds);
-    if (result->has_sums && w->status == QG_OK)
-        w->status = qg_table_set_sums(w->table, w->row, &result->sums);
     if (result->has_counts)
         set_counts(w, &result->counts);
     set_i64(w, QG_COLUMN_COUNT_CODE_MISMATCHES, result->code_mismatches);
     set_i64(w, QG_COLUMN_COUNT_SCALE_MISMATCHES, result->scale_mismatches);
-    set_f64(w, QG_COLUMN_SPEARMAN, result->spearman);
-    set_f64(w, QG_COLUMN_BACKWARD_ERROR, result->backward_error);
 }
 
-qg_status qg_result_row_add(qg_table *table, const qg_plan *plan, const qg_case *c,
-                            const qg_case_result *result, int64_t run) {
+// The row of the op's reference of that index.
+static qg_status add_row(qg_table *table, const qg_plan *plan, const qg_case *c,
+                         const qg_case_result *result, int reference, int64_t run) {
     row_writer w = {.table = table};
     w.status = qg_table_append(table, &w.row);
     if (w.status != QG_OK)
         return w.status;
     qg_table_set_order(table, w.row, c->order);
     set_axes(&w, c);
+    set_text(&w, QG_COLUMN_REFERENCE, c->op->references[reference]);
     char repro[4096];
     if (qg_plan_repro(plan, c, repro, sizeof repro))
         set_text(&w, QG_COLUMN_REPRO, repro);
     set_i64(&w, QG_COLUMN_RUN, run);
     set_result(&w, result);
+    set_comparison(&w, &result->compared[reference]);
     return w.status;
+}
+
+qg_status qg_result_row_add(qg_table *table, const qg_plan *plan, const qg_case *c,
+                            const qg_case_result *result, int64_t run) {
+    qg_status status = QG_OK;
+    for (int i = 0; i < qg_op_reference_count(c->op) && status == QG_OK; i++)
+        status = add_row(table, plan, c, result, i, run);
+    return status;
 }

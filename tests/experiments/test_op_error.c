@@ -95,7 +95,7 @@ START_TEST(digests_are_of_codes_scales_and_tensor_scale) {
         ck_assert_uint_eq(result.input_digest, input);
         ck_assert_uint_eq(result.output_digest, output);
         ck_assert_int_eq(result.counts.n, c->m * c->k);
-        ck_assert_int_eq(result.sums.n, c->m * c->k);
+        ck_assert_int_eq(result.compared[0].sums.n, c->m * c->k);
         ck_assert_str_eq(result.impl_used, "emulator");
         compared++;
     }
@@ -110,8 +110,9 @@ static void check_equal(const qg_case_result *a, const qg_case_result *b) {
     ck_assert_uint_eq(a->input_digest, b->input_digest);
     ck_assert_uint_eq(a->output_digest, b->output_digest);
     ck_assert_mem_eq(&a->counts, &b->counts, sizeof a->counts);
-    ck_assert_mem_eq(&a->sums, &b->sums, sizeof a->sums);
-    ck_assert_mem_eq(&a->spearman, &b->spearman, sizeof a->spearman);
+    ck_assert_mem_eq(&a->compared[0].sums, &b->compared[0].sums, sizeof a->compared[0].sums);
+    ck_assert_mem_eq(&a->compared[0].spearman, &b->compared[0].spearman,
+                     sizeof a->compared[0].spearman);
 }
 
 START_TEST(results_do_not_depend_on_sequence_and_threads) {
@@ -169,7 +170,7 @@ static void mistrusted(const char *const *options, const char *words) {
     qg_case_result result = run_only(options);
     ck_assert_int_eq(result.status, QG_CASE_MISTRUSTED);
     ck_assert_msg(strstr(result.reason, words) != NULL, "%s", result.reason);
-    ck_assert(result.has_sums && result.has_counts); // measured all the same
+    ck_assert(result.compared[0].has_sums && result.has_counts); // measured all the same
 }
 
 START_TEST(what_says_little_is_mistrusted) {
@@ -220,7 +221,7 @@ START_TEST(a_backend_that_cannot_is_a_failure) {
     c.m = (int64_t)1 << 40, c.k = (int64_t)1 << 40;
     result = run(&c, workspace);
     ck_assert_int_eq(result.status, QG_CASE_FAILED);
-    ck_assert(result.reason[0] && !result.has_sums);
+    ck_assert(result.reason[0] && !result.compared[0].has_sums);
     result = run(qg_plan_case(plan, 0), workspace);
     ck_assert_int_eq(result.status, QG_CASE_RAN);
     qg_workspace_free(workspace);
@@ -234,7 +235,7 @@ START_TEST(reasons_fit_and_stay_one_line) {
     qg_case_result_clear(&result, &c);
     ck_assert_int_eq(result.order, 5);
     ck_assert_int_eq(result.code_mismatches, -1);
-    ck_assert(result.spearman != result.spearman);
+    ck_assert(result.compared[0].spearman != result.compared[0].spearman);
     qg_case_result_set(&result, QG_CASE_FAILED, "two\nlines\tof %d", 7);
     ck_assert_str_eq(result.reason, "two lines of 7");
     // Cut between characters: "é" is two bytes, and one byte opens the text or does not.

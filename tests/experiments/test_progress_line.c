@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const qg_op OP = {"error", "", true, NULL};
+static double elements(const qg_case *c) { return (double)c->m * (double)c->k; }
+
+static const qg_op OP = {.name = "error", .by_default = true, .cost = elements};
 static int64_t status[QG_CASE_STATUS_COUNT];
 
 static qg_progress_state state_of(const qg_case *c) {
