@@ -8,12 +8,14 @@
 #include <qg_hd.h>
 #include <stdint.h>
 
-// Streams of the two operands of a product; `a` (and a lone tensor) uses the first three.
+// Streams of a product: `a` (and a lone tensor) uses the first three, b the same plus 4, the bias
+// what remains.
 enum {
     QG_STREAM_DATA = 0,
     QG_STREAM_STRUCTURE = 1,
     QG_STREAM_ROUNDING = 2,
-    QG_STREAM_OPERAND_B = 4 // added to the streams of operand b
+    QG_STREAM_OPERAND_B = 4, // added to the streams of operand b
+    QG_STREAM_BIAS = 7
 };
 
 typedef struct qg_philox_block {

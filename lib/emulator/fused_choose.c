@@ -4,14 +4,14 @@
 enum { MOST = 4 };
 
 static const qg_fused_kernel *const kernels[QG_ISA_COUNT][MOST] = {
-    {NULL},
+    {NULL },
 #ifdef QG_HAVE_AVX2
-    {                 &qg_fused_f13_avx2,       &qg_fused_f25_avx2, NULL},
+    { &qg_fused_f13_avx2,   &qg_fused_f25_avx2,   &qg_fused_gst_avx2, NULL},
 #else
     {NULL},
 #endif
 #ifdef QG_HAVE_AVX512
-    { &qg_fused_f13_avx512, &qg_fused_f25_avx512,  &qg_fused_gst_avx512, NULL},
+    { &qg_fused_f13_avx512, &qg_fused_f25_avx512, &qg_fused_gst_avx512, NULL},
 #else
     {NULL},
 #endif

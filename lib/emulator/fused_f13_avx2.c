@@ -4,43 +4,13 @@
 // over 6 x 32, population counts by nibble table. AVX2 has no rounding in its instructions, so the
 // kernel runs under MXCSR toward zero.
 // Exact: the bits of qg_unit_panel_scalar.
-#include <fused_panel_internal.h>
+enum { STRIP = 32, TILE = 6 };
 
-enum {
-    STRIP = 32,
-    HALF = 16, // columns of a register tile
-    PANEL = 32,
-    TILE = 6,
-    SUBS_MAX = 4,
-    ROWS_MAX = 192,
-    PANELS_MAX = 8,
-    // As in fused_f13_avx512.c.
-    EXPONENT_BIAS = 96,
-    SUM_TO_FIELD = 2 * EXPONENT_BIAS - 127,
-    SUM_LEAST = SUM_TO_FIELD + 30,
-    KEPT_BITS = (int)0xFFFFFC00,
-    STICKY = 1,
-    C_ZERO = 0x00800000
-};
+#include <fused_f13_internal.h>
 
-typedef struct a_element {
-    float value[TILE];
-    uint32_t exponent[TILE]; // the byte, four times
-} a_element;
+enum { HALF = 16 }; // columns of a register tile
 
-typedef struct a_signs {
-    uint32_t word[SUBS_MAX][TILE];
-} a_signs;
-
-typedef struct b_panel {
-    _Alignas(64) float value[PANEL][STRIP];
-    _Alignas(64) uint8_t exponent[PANEL][STRIP];
-} b_panel;
-
-typedef struct b_packed {
-    _Alignas(64) uint8_t code[PANEL][STRIP];
-    _Alignas(64) uint32_t sign[SUBS_MAX][STRIP];
-} b_packed;
+// Exponent rows are in the order of the columns.
 
 // -------------------------------------------------------------------------- packing and decoding
 
@@ -53,10 +23,6 @@ static __m256i load_codes(const uint8_t *codes, int64_t depth) {
     return _mm256_load_si256((const void *)bytes);
 }
 
-static uint32_t sub_signs(uint32_t word, int s, int length) {
-    return length == 32 ? word : word >> (s * length) & ((1u << length) - 1);
-}
-
 static void pack_panel(b_packed *out, const uint8_t *b, int64_t stride, int64_t columns,
                        int64_t depth, int length) {
     for (int j = 0; j < STRIP; j += 4) {
@@ -66,7 +32,7 @@ static void pack_panel(b_packed *out, const uint8_t *b, int64_t stride, int64_t 
                 j + i < columns ? load_codes(b + (j + i) * stride, depth) : _mm256_setzero_si256();
             uint32_t word = (uint32_t)_mm256_movemask_epi8(r[i]);
             for (int s = 0; s * length < PANEL; s++)
-                out->sign[s][j + i] = sub_signs(word, s, length);
+                out->sign[s][j + i] = fused_sub_signs(word, s, length);
         }
         // Four columns' bytes interleave to dwords, one per k; lanes hold k and k + 16.
         __m256i lo01 = _mm256_unpacklo_epi8(r[0], r[1]), hi01 = _mm256_unpackhi_epi8(r[0], r[1]);
@@ -100,6 +66,14 @@ static decoder make_decoder(const qg_format_info *info, float bias) {
     return d;
 }
 
+typedef struct decoders {
+    decoder a, b;
+} decoders;
+
+static decoders make_decoders(const qg_format_info *fa, const qg_format_info *fb) {
+    return (decoders){make_decoder(fa, 1), make_decoder(fb, 1 + 0x1p-16f)};
+}
+
 // 8 codes: values (zero: +-2^-110) and, in dwords, exponents + 96 (zero: 0). Exact.
 FUSED_INLINE void decode8(__m128i codes, const decoder *d, __m256 *value, __m256i *exponent) {
     __m256i wide = _mm256_cvtepu8_epi32(codes);
@@ -115,13 +89,13 @@ FUSED_INLINE void decode8(__m128i codes, const decoder *d, __m256 *value, __m256
     *value = _mm256_castsi256_ps(_mm256_or_si256(bits, sign));
 }
 
-static void decode_b(b_panel *restrict out, const b_packed *restrict in, const decoder *d) {
+static void decode_b(b_panel *restrict out, const b_packed *restrict in, const decoders *of) {
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     for (int k = 0; k < PANEL; k++) {
         __m256i e[4];
         for (int i = 0; i < 4; i++) {
             __m256 value;
-            decode8(_mm_loadl_epi64((const void *)(in->code[k] + 8 * i)), d, &value, &e[i]);
+            decode8(_mm_loadl_epi64((const void *)(in->code[k] + 8 * i)), &of->b, &value, &e[i]);
             _mm256_store_ps(out->value[k] + 8 * i, value);
         }
         __m256i bytes =
@@ -131,18 +105,18 @@ static void decode_b(b_panel *restrict out, const b_packed *restrict in, const d
 }
 
 static void decode_a_tile(a_element *out, a_signs *signs, const uint8_t *a, int64_t stride,
-                          int64_t rows, int64_t depth, int length, const decoder *d) {
+                          int64_t rows, int64_t depth, int length, const decoders *of) {
     for (int r = 0; r < TILE; r++) {
         __m256i codes = r < rows ? load_codes(a + r * stride, depth) : _mm256_setzero_si256();
         uint32_t word = (uint32_t)_mm256_movemask_epi8(codes);
         for (int s = 0; s * length < PANEL; s++)
-            signs->word[s][r] = sub_signs(word, s, length);
+            signs->word[s][r] = fused_sub_signs(word, s, length);
         _Alignas(32) uint8_t bytes[PANEL];
         _mm256_store_si256((void *)bytes, codes);
         for (int i = 0; i < 4; i++) {
             __m256 value;
             __m256i exponent;
-            decode8(_mm_loadl_epi64((const void *)(bytes + 8 * i)), d, &value, &exponent);
+            decode8(_mm_loadl_epi64((const void *)(bytes + 8 * i)), &of->a, &value, &exponent);
             exponent = _mm256_mullo_epi32(exponent, _mm256_set1_epi32(0x01010101));
             _Alignas(32) float values[8];
             _Alignas(32) uint32_t exponents[8];
@@ -179,21 +153,10 @@ FUSED_INLINE void exponent_pass(uint8_t fields[TILE][STRIP], const a_element *a,
                            _mm256_sub_epi8(emax[r], _mm256_set1_epi8(SUM_TO_FIELD)));
 }
 
-FUSED_INLINE __m256i population_count(__m256i x) {
-    const __m256i table = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1,
-                                           2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
-    const __m256i low = _mm256_set1_epi8(15);
-    __m256i counts =
-        _mm256_add_epi8(_mm256_shuffle_epi8(table, _mm256_and_si256(x, low)),
-                        _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16(x, 4), low)));
-    counts = _mm256_maddubs_epi16(counts, _mm256_set1_epi8(1));
-    return _mm256_madd_epi16(counts, _mm256_set1_epi16(1));
-}
-
 // As in fused_f13_avx512.c; MXCSR rounds toward zero.
 FUSED_INLINE __m256 start_value(__m256i field, __m256i c, __m256i signs, __m256i base) {
     __m256i e = _mm256_max_epi32(field, _mm256_and_si256(c, _mm256_set1_epi32(0x7F800000)));
-    __m256i count = _mm256_add_epi32(population_count(signs), _mm256_srli_epi32(c, 31));
+    __m256i count = _mm256_add_epi32(fused_population_count(signs), _mm256_srli_epi32(c, 31));
     __m256i start = _mm256_add_epi32(_mm256_add_epi32(e, base), count);
     return _mm256_add_ps(_mm256_castsi256_ps(start), _mm256_castsi256_ps(c));
 }
@@ -257,17 +220,6 @@ FUSED_INLINE void tiles_pass(const a_element *a, const a_signs *signs, int64_t t
     }
 }
 
-#define TILES_PASS(L)                                                                              \
-    static __attribute__((noinline)) void tiles_pass_##L(                                          \
-        const a_element *a, const a_signs *signs, int64_t tiles, const b_panel *b,                 \
-        const b_packed *packed, float *sums, __m256i base) {                                       \
-        tiles_pass(a, signs, tiles, b, packed, sums, L, base);                                     \
-    }
-TILES_PASS(32)
-TILES_PASS(16)
-TILES_PASS(8)
-#undef TILES_PASS
-
 // ------------------------------------------------------------------------------ sums in and out
 
 static void start_sums(void *out, const float *c, int64_t stride, int64_t rows, int64_t columns,
@@ -300,79 +252,14 @@ static void finish_sums(const fused_job *job, void *sums, int64_t row, int64_t r
 
 // ---------------------------------------------------------------------------------------- family
 
-typedef struct constants {
-    decoder a, b;
-    __m256i base;
-} constants;
+typedef __m256i vector;
 
-static void pack(const fused_job *job, int64_t strip, int64_t panel) {
-    const qg_fused_problem *p = job->p;
-    int64_t column = strip * STRIP, k = panel * PANEL;
-    pack_panel((b_packed *)job->packed + strip * job->s.panels + panel,
-               (const uint8_t *)fused_row(&p->b, column) + k, p->b.stride, p->n - column, p->k - k,
-               p->length);
-}
+static vector start_base(int bits) { return _mm256_set1_epi32((23 - bits) << 23 | 0x400000); }
 
-static void decode_a(const fused_job *job, void *a, void *side, int64_t row, int64_t panel) {
-    const qg_fused_problem *p = job->p;
-    const constants *x = job->constants;
-    int64_t k = panel * PANEL;
-    decode_a_tile(a, side, (const uint8_t *)fused_row(&p->a, row) + k, p->a.stride, p->m - row,
-                  p->k - k, p->length, &x->a);
-}
+enum { MXCSR = FUSED_MXCSR_TOWARD_ZERO };
 
-static void multiply(const fused_job *job, const void *a, const void *side, int64_t tiles,
-                     const void *packed, void *b, void *sums) {
-    const constants *x = job->constants;
-    decode_b(b, packed, &x->b);
-    switch (job->p->length) {
-    case 8: tiles_pass_8(a, side, tiles, b, packed, sums, x->base); break;
-    case 16: tiles_pass_16(a, side, tiles, b, packed, sums, x->base); break;
-    default: tiles_pass_32(a, side, tiles, b, packed, sums, x->base);
-    }
-}
+#include <fused_f13_run_internal.h>
 
-static const fused_family family = {TILE,
-                                    STRIP,
-                                    PANEL,
-                                    ROWS_MAX,
-                                    PANELS_MAX,
-                                    sizeof(b_packed),
-                                    sizeof(b_panel),
-                                    PANEL * sizeof(a_element),
-                                    sizeof(a_signs),
-                                    sizeof(float),
-                                    FUSED_MXCSR_TOWARD_ZERO,
-                                    pack,
-                                    decode_a,
-                                    start_sums,
-                                    multiply,
-                                    finish_sums};
-
-static size_t workspace(const qg_fused_problem *p) { return fused_workspace(&family, p); }
-
-static void run(const qg_fused_problem *p, void *space) {
-    qg_format_info fa = qg_format_describe(p->a.format), fb = qg_format_describe(p->b.format);
-    constants x = {make_decoder(&fa, 1), make_decoder(&fb, 1 + 0x1p-16f),
-                   _mm256_set1_epi32((23 - p->bits) << 23 | 0x400000)};
-    // As in fused_f13_avx512.c.
-    fused_limits limits = {-FUSED_NO_ELEMENT, FUSED_NO_ELEMENT, (127 - 60) << 23,
-                           (127 + 100) << 23};
-    fused_run(&family, fused_run_chunk, &x, &limits, p, space);
-}
-
-static int is_fp8(qg_format format) { return format == QG_FORMAT_E4M3 || format == QG_FORMAT_E5M2; }
-
-static int supports(const qg_fused_problem *p) {
-    return is_fp8(p->a.format) && is_fp8(p->b.format) && p->bits == 13 && p->k > 0 &&
-           p->result == QG_FUSED_RZ_E8M13 && !p->group && !p->a.scales && !p->b.scales &&
-           p->floor <= -100 && (p->length == 32 || p->length == 16 || p->length == 8) &&
-           p->promote % PANEL == 0;
-}
-
-static int cpu_has(void) {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("popcnt");
-}
+static int cpu_has(void) { return fused_cpu_has_avx2(); }
 
 const qg_fused_kernel qg_fused_f13_avx2 = {"f13_avx2", cpu_has, supports, workspace, run};

@@ -8,48 +8,14 @@
 // popcount(signs of a XOR signs of b), added to the bits of the start value beforehand.
 // test_fused_lemma.c proves it for every code pair, shift and sign.
 // Exact: the bits of qg_unit_panel_scalar.
-#include <fused_panel_internal.h>
+enum { STRIP = 64, TILE = 4 };
 
-enum {
-    STRIP = 64,     // columns of a strip of B
-    PANEL = 32,     // elements of K that are decoded at a time
-    TILE = 4,       // rows of a register tile
-    ROWS_MAX = 192, // rows of A that are decoded at a time ...
-    PANELS_MAX = 8, // ... and panels of K: together at most 384 KiB of L2
-    TOWARD_ZERO = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC,
-    // Exponent bytes: e + 96 for both operands, 0 for zeros. A sum with a zero is at most 111,
-    // below 164, the least of two nonzero numbers; less 65 the sums are binary32 exponent fields.
-    EXPONENT_BIAS = 96,
-    SUM_TO_FIELD = 2 * EXPONENT_BIAS - 127,
-    // Where the maximum starts: a block of zeros keeps a quantum far above C_ZERO, below any c.
-    SUM_LEAST = SUM_TO_FIELD + 30,
-    KEPT_BITS = (int)0xFFFFFC00, // 14 significant bits
-    STICKY = 1,
-    C_ZERO = 0x00800000 // an initial sum of 0, 2^-126: floors to 0
-};
+#include <fused_f13_internal.h>
 
-// A decoded element of A: 4 rows' values and their exponent bytes, each repeated four times.
-typedef struct a_element {
-    float value[TILE];
-    uint32_t exponent[TILE];
-} a_element;
+enum { TOWARD_ZERO = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC };
 
-// A decoded panel of B in L1. Byte 16 l + 4 q + i of an exponent row belongs to column
-// 16 q + 4 l + i, so that one in-lane shuffle gives the exponents of 16 columns.
-typedef struct b_panel {
-    _Alignas(64) float value[PANEL][STRIP];
-    _Alignas(64) uint8_t exponent[PANEL][STRIP];
-} b_panel;
-
-// A packed panel of B: codes in the byte order of b_panel's exponents, sign words per column.
-typedef struct b_packed {
-    _Alignas(64) uint8_t code[PANEL][STRIP];
-    _Alignas(64) uint32_t sign[4][STRIP]; // [sub-block]; only 32 / L of them are used
-} b_packed;
-
-typedef struct a_signs {
-    uint32_t word[4][TILE]; // [sub-block][row]
-} a_signs;
+// Byte 16 l + 4 q + i of an exponent row belongs to column 16 q + 4 l + i, so that one in-lane
+// shuffle gives the exponents of 16 columns.
 
 // --------------------------------------------------------------------------------------- packing
 
@@ -71,7 +37,7 @@ static void pack_panel(b_packed *out, const uint8_t *b, int64_t stride, int64_t 
         uint32_t word =
             (uint32_t)_mm256_movemask_epi8(_mm256_load_si256((const __m256i *)source[j]));
         for (int s = 0; s * length < PANEL; s++)
-            out->sign[s][j] = length == 32 ? word : word >> (s * length) & ((1u << length) - 1);
+            out->sign[s][j] = fused_sub_signs(word, s, length);
     }
     // Four columns' 32 bytes interleave to 32 dwords, one per k: bytes, then words.
     for (int j = 0; j < STRIP; j += 4) {
@@ -98,11 +64,12 @@ static void pack_panel(b_packed *out, const uint8_t *b, int64_t stride, int64_t 
 
 // Lookup tables over the 7 magnitude bits: the exponent byte and bytes 3, 2 and 0 of
 // b * (1 + 2^-16); byte 1 is always 0, since b has at most 4 significant bits.
-typedef struct b_tables {
-    __m512i exponent[2], byte3[2], byte2[2], byte0[2];
-} b_tables;
+typedef struct decoders {
+    qg_format_info a;
+    __m512i exponent[2], byte3[2], byte2[2], byte0[2]; // of B
+} decoders;
 
-static b_tables make_tables(const qg_format_info *info) {
+static decoders make_decoders(const qg_format_info *fa, const qg_format_info *info) {
     uint8_t exponent[128], byte3[128], byte2[128], byte0[128];
     for (int code = 0; code < 128; code++) {
         int field = code >> info->mbits, fraction = code & ((1 << info->mbits) - 1);
@@ -120,7 +87,7 @@ static b_tables make_tables(const qg_format_info *info) {
         byte2[code] = (uint8_t)(biased.bits >> 16);
         byte0[code] = (uint8_t)biased.bits;
     }
-    b_tables t;
+    decoders t = {.a = *fa};
     for (int i = 0; i < 2; i++) {
         t.exponent[i] = _mm512_loadu_si512(exponent + 64 * i);
         t.byte3[i] = _mm512_loadu_si512(byte3 + 64 * i);
@@ -130,7 +97,7 @@ static b_tables make_tables(const qg_format_info *info) {
     return t;
 }
 
-static void decode_b(b_panel *restrict out, const b_packed *restrict in, const b_tables *t) {
+static void decode_b(b_panel *restrict out, const b_packed *restrict in, const decoders *t) {
     const __m512i zero = _mm512_setzero_si512(), sign = _mm512_set1_epi8((char)0x80);
     for (int k = 0; k < PANEL; k++) {
         __m512i code = _mm512_load_si512(in->code[k]);
@@ -180,7 +147,7 @@ FUSED_INLINE void transpose4(__m512i r[4]) {
 
 // One tile of A, 4 rows x 32 elements; rows or elements beyond the matrix are zero codes.
 static void decode_a_tile(a_element *out, a_signs *signs, const uint8_t *a, int64_t stride,
-                          int64_t rows, int64_t depth, int length, const qg_format_info *info) {
+                          int64_t rows, int64_t depth, int length, const decoders *of) {
     __m256i codes[TILE];
     __mmask32 mask = depth >= PANEL ? 0xFFFFFFFFu : (__mmask32)((1u << depth) - 1);
     for (int r = 0; r < TILE; r++) {
@@ -188,14 +155,14 @@ static void decode_a_tile(a_element *out, a_signs *signs, const uint8_t *a, int6
             r < rows ? _mm256_maskz_loadu_epi8(mask, a + r * stride) : _mm256_setzero_si256();
         uint32_t word = (uint32_t)_mm256_movemask_epi8(codes[r]);
         for (int s = 0; s * length < PANEL; s++)
-            signs->word[s][r] = length == 32 ? word : word >> (s * length) & ((1u << length) - 1);
+            signs->word[s][r] = fused_sub_signs(word, s, length);
     }
     for (int half = 0; half < 2; half++) {
         __m512i value[TILE], exponent[TILE];
         for (int r = 0; r < TILE; r++)
             decode_a16(half ? _mm256_extracti128_si256(codes[r], 1)
                             : _mm256_castsi256_si128(codes[r]),
-                       info, &value[r], &exponent[r]);
+                       &of->a, &value[r], &exponent[r]);
         transpose4(value);
         transpose4(exponent);
         // value[j] holds in lane l the four rows of k = 4 l + j.
@@ -312,17 +279,6 @@ FUSED_INLINE void tiles_pass(const a_element *a, const a_signs *signs, int64_t t
     }
 }
 
-#define TILES_PASS(L)                                                                              \
-    static __attribute__((noinline)) void tiles_pass_##L(                                          \
-        const a_element *a, const a_signs *signs, int64_t tiles, const b_panel *b,                 \
-        const b_packed *packed, float *sums, __m512i half_base) {                                  \
-        tiles_pass(a, signs, tiles, b, packed, sums, L, half_base);                                \
-    }
-TILES_PASS(32)
-TILES_PASS(16)
-TILES_PASS(8)
-#undef TILES_PASS
-
 // ------------------------------------------------------------------------------ sums in and out
 
 static void start_sums(void *out, const float *c, int64_t stride, int64_t rows, int64_t columns,
@@ -355,80 +311,17 @@ static void finish_sums(const fused_job *job, void *sums, int64_t row, int64_t r
 
 // ---------------------------------------------------------------------------------------- family
 
-typedef struct constants {
-    b_tables tables;
-    __m512i half_base;
-} constants;
+typedef __m512i vector;
 
-static void pack(const fused_job *job, int64_t strip, int64_t panel) {
-    const qg_fused_problem *p = job->p;
-    int64_t column = strip * STRIP, k = panel * PANEL;
-    pack_panel((b_packed *)job->packed + strip * job->s.panels + panel,
-               (const uint8_t *)fused_row(&p->b, column) + k, p->b.stride, p->n - column, p->k - k,
-               p->length);
-}
+// Half of the start value's bits: start_value shifts the sign of c in.
+static vector start_base(int bits) { return _mm512_set1_epi32((23 - bits) << 22 | 0x200000); }
 
-static void decode_a(const fused_job *job, void *a, void *side, int64_t row, int64_t panel) {
-    const qg_fused_problem *p = job->p;
-    int64_t k = panel * PANEL;
-    decode_a_tile(a, side, (const uint8_t *)fused_row(&p->a, row) + k, p->a.stride, p->m - row,
-                  p->k - k, p->length, &job->fa);
-}
+enum { MXCSR = FUSED_MXCSR_NEAREST };
 
-static void multiply(const fused_job *job, const void *a, const void *side, int64_t tiles,
-                     const void *packed, void *b, void *sums) {
-    const constants *x = job->constants;
-    decode_b(b, packed, &x->tables);
-    switch (job->p->length) {
-    case 8: tiles_pass_8(a, side, tiles, b, packed, sums, x->half_base); break;
-    case 16: tiles_pass_16(a, side, tiles, b, packed, sums, x->half_base); break;
-    default: tiles_pass_32(a, side, tiles, b, packed, sums, x->half_base);
-    }
-}
-
-static const fused_family family = {TILE,
-                                    STRIP,
-                                    PANEL,
-                                    ROWS_MAX,
-                                    PANELS_MAX,
-                                    sizeof(b_packed),
-                                    sizeof(b_panel),
-                                    PANEL * sizeof(a_element),
-                                    sizeof(a_signs),
-                                    sizeof(float),
-                                    FUSED_MXCSR_NEAREST,
-                                    pack,
-                                    decode_a,
-                                    start_sums,
-                                    multiply,
-                                    finish_sums};
-
-static size_t workspace(const qg_fused_problem *p) { return fused_workspace(&family, p); }
-
-static void run(const qg_fused_problem *p, void *space) {
-    qg_format_info fb = qg_format_describe(p->b.format);
-    constants x = {make_tables(&fb), _mm512_set1_epi32((23 - p->bits) << 22 | 0x200000)};
-    // The largest |C| keeps the start value's exponent field below that of Inf; the least keeps
-    // every partial sum above what a zero operand leaves in the exponent pass, 2^(111 - 192).
-    fused_limits limits = {-FUSED_NO_ELEMENT, FUSED_NO_ELEMENT, (127 - 60) << 23,
-                           (127 + 100) << 23};
-    fused_run(&family, fused_run_chunk, &x, &limits, p, space);
-}
-
-static int is_fp8(qg_format format) { return format == QG_FORMAT_E4M3 || format == QG_FORMAT_E5M2; }
-
-static int supports(const qg_fused_problem *p) {
-    return is_fp8(p->a.format) && is_fp8(p->b.format) && p->bits == 13 && p->k > 0 &&
-           p->result == QG_FUSED_RZ_E8M13 && !p->group && !p->a.scales && !p->b.scales &&
-           p->floor <= -100 && (p->length == 32 || p->length == 16 || p->length == 8) &&
-           p->promote % PANEL == 0;
-}
+#include <fused_f13_run_internal.h>
 
 static int cpu_has(void) {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
+    return fused_cpu_has_avx512() && __builtin_cpu_supports("avx512vbmi") &&
            __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512vpopcntdq");
 }
 

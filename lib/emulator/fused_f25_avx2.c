@@ -5,63 +5,34 @@
 // over 6 x 16, population counts by nibble table. AVX2 has no rounding in its instructions, so the
 // kernel runs under MXCSR toward zero.
 // Exact: the bits of qg_unit_panel_scalar.
-#include <fused_panel_internal.h>
+#include <immintrin.h>
 
-enum {
-    STRIP = 16,
-    HALF = 8, // columns of a register tile
-    PANEL = 32,
-    TILE = 6,
-    SUBS_MAX = 8,
-    ROWS_MAX = 192,
-    PANELS_MAX = 4,
-    // As in fused_f25_avx512.c.
-    A_BIAS = 512,
-    B_BIAS = 511,
-    FIELD_SHIFT = 4,
-    SCALED_LEAST_FIELD = 500
-};
+enum { STRIP = 16, TILE = 6 };
+typedef __m256i vector;
 
-static const int64_t EXPONENT_FIELD = 0x7FF0000000000000, HALF_BIT = 0x0008000000000000;
-static const int64_t KEPT_BITS = -(1ll << 29); // 24 significant bits
-static const int64_t STICKY = 1;
-static const int64_t C_ZERO = 0x0010000000000000; // an initial sum of 0, 2^-1022: floors to 0
+#include <fused_f25_internal.h>
 
-typedef struct a_element {
-    double value[TILE];
-    uint32_t exponent[TILE]; // the word twice
-} a_element;
+enum { HALF = 8 }; // columns of a register tile
 
-typedef struct a_side {
-    double factor[TILE]; // 2^(previous block's scale - this block's)
-    uint32_t sign[SUBS_MAX][TILE];
-} a_side;
-
-// Word 8 l + 2 j + i of an exponent row belongs to column 4 j + 2 l + i.
-typedef struct b_panel {
-    _Alignas(64) double value[PANEL][STRIP];
-    _Alignas(64) uint16_t exponent[PANEL][STRIP];
-} b_panel;
-
-// Sign word 8 h + 4 l + 2 g + i belongs to column 4 (2 h + g) + 2 l + i.
-typedef struct b_packed {
-    _Alignas(64) float value[PANEL][STRIP];
-    _Alignas(64) uint32_t sign[SUBS_MAX][STRIP];
-    _Alignas(64) double factor[STRIP];
-} b_packed;
+// Word 8 l + 2 j + i of an exponent row belongs to column 4 j + 2 l + i, sign word
+// 8 h + 4 l + 2 g + i to column 4 (2 h + g) + 2 l + i.
 
 // ------------------------------------------------------------------------------- codes to values
 
-// Up to 32 codes of a line from element `at` on, as binary32; elements beyond `depth` are 0. The
-// magnitude shifted into binary32's place is the value but for a power of two. Inf and NaN codes
-// come out finite or not: their lines are computed elsewhere.
-static void load_values(float out[PANEL], const qg_format_info *info, const void *codes, int64_t at,
-                        int64_t depth) {
-    int bytes = qg_format_code_bytes(info), count = (int)fused_least(depth, PANEL);
+// Up to 32 codes of a line, as binary32; elements beyond the span are 0. The magnitude shifted into
+// binary32's place is the value but for a power of two. Inf and NaN codes come out finite or not:
+// their lines are computed elsewhere.
+static void load_values(float out[PANEL], const qg_format_info *info, const void *codes,
+                        fused_span span, int pairs) {
+    int64_t at = span.k;
+    int bytes = qg_format_code_bytes(info), count = (int)fused_least(span.depth, PANEL);
     _Alignas(32) uint32_t dwords[PANEL] = {0};
     if (bytes == 1) {
         _Alignas(32) uint8_t narrow[PANEL] = {0};
         memcpy(narrow, (const uint8_t *)codes + at, (size_t)count);
+        if (pairs)
+            _mm256_store_si256((void *)narrow,
+                               fused_pair_order(_mm256_load_si256((const void *)narrow)));
         for (int i = 0; i < PANEL; i++)
             dwords[i] = narrow[i];
     } else if (bytes == 2) {
@@ -96,10 +67,6 @@ static uint32_t sign_bits(const float values[PANEL]) {
     return word;
 }
 
-static uint32_t sub_signs(uint32_t word, int s, int length) {
-    return length == 32 ? word : word >> (s * length) & ((1u << length) - 1);
-}
-
 // All ones where the value is a zero.
 FUSED_INLINE __m256i zero_mask(__m256 value) {
     __m256i magnitude = _mm256_slli_epi32(_mm256_castps_si256(value), 1);
@@ -129,38 +96,22 @@ FUSED_INLINE void widen(double out[8], __m256 value, __m256i zero, double factor
 
 // --------------------------------------------------------------------------------------- packing
 
-static double power_of_two(int exponent) {
-    union {
-        uint64_t bits;
-        double value;
-    } u = {.bits = (uint64_t)(1023 + exponent) << 52};
-    return u.value;
-}
-
-static int scale_exponent(const qg_fused_operand *x, int64_t row, int64_t panel) {
-    return x->scales[row * x->scale_stride + panel] - 127;
-}
-
-static double unit_change(const qg_fused_operand *x, int64_t row, int64_t panel) {
-    int before = panel ? scale_exponent(x, row, panel - 1) : 0;
-    return power_of_two(before - scale_exponent(x, row, panel));
-}
-
-static void pack_panel(b_packed *out, const qg_fused_problem *p, const qg_format_info *info,
-                       int64_t column, int64_t columns, int64_t panel) {
-    int64_t k = panel * PANEL;
+static void pack_panel(b_packed *out, const fused_job *job, int64_t column, int64_t columns,
+                       int64_t panel) {
+    const qg_fused_problem *p = job->p;
+    fused_span span = fused_span_of(job, panel);
     for (int j = 0; j < STRIP; j++) {
         float values[PANEL] = {0};
         out->factor[j] = 1;
         if (j < columns) {
-            load_values(values, info, fused_row(&p->b, column + j), k, p->k - k);
+            load_values(values, &job->fb, fused_row(&p->b, column + j), span, p->pairs);
             if (p->b.scales)
                 out->factor[j] = unit_change(&p->b, column + j, panel);
         }
         uint32_t word = sign_bits(values);
         int h = j / 8, g = j / 4 % 2, l = j / 2 % 2, i = j % 2;
         for (int s = 0; s * p->length < PANEL; s++)
-            out->sign[s][8 * h + 4 * l + 2 * g + i] = sub_signs(word, s, p->length);
+            out->sign[s][8 * h + 4 * l + 2 * g + i] = fused_sub_signs(word, s, p->length);
         for (int e = 0; e < PANEL; e++)
             out->value[e][j] = values[e];
     }
@@ -185,20 +136,22 @@ static void decode_b(b_panel *restrict out, const b_packed *restrict in, int lea
     }
 }
 
-static void decode_a_tile(a_element *out, a_side *side, const qg_fused_problem *p,
-                          const qg_format_info *info, int64_t row, int64_t panel) {
-    int64_t k = panel * PANEL;
+static void decode_a_tile(a_element *out, a_side *side, const fused_job *job, int64_t row,
+                          int64_t panel) {
+    const qg_fused_problem *p = job->p;
+    const qg_format_info *info = &job->fa;
+    fused_span span = fused_span_of(job, panel);
     for (int r = 0; r < TILE; r++) {
         float values[PANEL] = {0};
         side->factor[r] = 1;
         if (row + r < p->m) {
-            load_values(values, info, fused_row(&p->a, row + r), k, p->k - k);
+            load_values(values, info, fused_row(&p->a, row + r), span, p->pairs);
             if (p->a.scales)
                 side->factor[r] = unit_change(&p->a, row + r, panel);
         }
         uint32_t word = sign_bits(values);
         for (int s = 0; s * p->length < PANEL; s++)
-            side->sign[s][r] = sub_signs(word, s, p->length);
+            side->sign[s][r] = fused_sub_signs(word, s, p->length);
         for (int i = 0; i < PANEL; i += 8) {
             __m256 value = _mm256_loadu_ps(values + i);
             __m256i zero = zero_mask(value);
@@ -237,17 +190,6 @@ FUSED_INLINE void exponent_pass(uint16_t fields[TILE][STRIP], const a_element *a
         _mm256_store_si256((void *)fields[r], emax[r]);
 }
 
-FUSED_INLINE __m256i population_count(__m256i x) {
-    const __m256i table = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1,
-                                           2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
-    const __m256i low = _mm256_set1_epi8(15);
-    __m256i counts =
-        _mm256_add_epi8(_mm256_shuffle_epi8(table, _mm256_and_si256(x, low)),
-                        _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16(x, 4), low)));
-    counts = _mm256_maddubs_epi16(counts, _mm256_set1_epi8(1));
-    return _mm256_madd_epi16(counts, _mm256_set1_epi16(1));
-}
-
 // As in fused_f25_avx512.c; MXCSR rounds toward zero.
 FUSED_INLINE __m256d start_value(__m256i merged, __m256i c, __m256i base) {
     __m256i exponent = _mm256_and_si256(c, _mm256_set1_epi64x(EXPONENT_FIELD));
@@ -267,20 +209,22 @@ FUSED_INLINE __m256i end_value(__m256d sum) {
 
 FUSED_INLINE void tile_half(const a_element *a, const a_side *side, int s, const double *b,
                             const b_packed *packed, uint16_t fields[TILE][STRIP], int h,
-                            double *sums, int length, int scaled, __m256i base) {
+                            double *sums, int length, int mode, __m256i base) {
     __m256d acc[TILE][2];
 #pragma GCC unroll 6
     for (int r = 0; r < TILE; r++) {
         __m256i signs =
             _mm256_xor_si256(_mm256_set1_epi32((int)side->sign[s][r]),
                              _mm256_load_si256((const void *)(packed->sign[s] + HALF * h)));
-        __m256i count = population_count(signs);
+        __m256i count = fused_population_count(signs);
         __m256i words = _mm256_load_si256((const void *)fields[r]), zero = _mm256_setzero_si256();
         __m256i field = h ? _mm256_unpackhi_epi16(zero, words) : _mm256_unpacklo_epi16(zero, words);
 #pragma GCC unroll 2
         for (int g = 0; g < 2; g++) {
             __m256i c = _mm256_load_si256((const void *)(sums + r * STRIP + 4 * g));
-            if (scaled) {
+            if (mode == PAIRS && s == 0)
+                c = _mm256_set1_epi64x(C_ZERO);
+            if (mode == SCALED) {
                 __m256d unit =
                     _mm256_mul_pd(_mm256_castsi256_pd(c), _mm256_set1_pd(side->factor[r]));
                 unit = _mm256_mul_pd(unit, _mm256_load_pd(packed->factor + HALF * h + 4 * g));
@@ -311,35 +255,19 @@ FUSED_INLINE void tile_half(const a_element *a, const a_side *side, int s, const
 
 FUSED_INLINE void tiles_pass(const a_element *a, const a_side *side, int64_t tiles,
                              const b_panel *b, const b_packed *packed, double *sums, int length,
-                             int scaled, __m256i base, __m256i least_words) {
+                             int mode, __m256i base, __m256i least_words) {
     _Alignas(32) uint16_t fields[TILE][STRIP];
     for (int64_t t = 0; t < tiles; t++) {
         for (int s = 0; s * length < PANEL; s++) {
             exponent_pass(fields, a, b->exponent[s * length], length, least_words);
             for (int h = 0; h < STRIP / HALF; h++)
                 tile_half(a, side + t, s, b->value[s * length] + HALF * h, packed, fields, h,
-                          sums + HALF * h, length, scaled, base);
+                          sums + HALF * h, length, mode, base);
             a += length;
         }
         sums += TILE * STRIP;
     }
 }
-
-#define TILES_PASS(NAME, L, SCALED)                                                                \
-    static __attribute__((noinline)) void NAME(                                                    \
-        const a_element *a, const a_side *side, int64_t tiles, const b_panel *b,                   \
-        const b_packed *packed, double *sums, __m256i base, __m256i least_words) {                 \
-        tiles_pass(a, side, tiles, b, packed, sums, L, SCALED, base, least_words);                 \
-    }
-TILES_PASS(tiles_pass_32_scaled, 32, 1)
-TILES_PASS(tiles_pass_32, 32, 0)
-TILES_PASS(tiles_pass_16, 16, 0)
-TILES_PASS(tiles_pass_8, 8, 0)
-TILES_PASS(tiles_pass_4, 4, 0)
-#undef TILES_PASS
-
-typedef void (*tiles_pass_fn)(const a_element *, const a_side *, int64_t, const b_panel *,
-                              const b_packed *, double *, __m256i, __m256i);
 
 // ------------------------------------------------------------------------------ sums in and out
 
@@ -381,93 +309,37 @@ static void finish_sums(const fused_job *job, void *in, int64_t row, int64_t row
 
 // ---------------------------------------------------------------------------------------- family
 
-typedef struct constants {
-    tiles_pass_fn pass;
-    __m256i base, least_words;
-} constants;
+static vector words(uint16_t word) { return _mm256_set1_epi16((short)word); }
 
-static void pack(const fused_job *job, int64_t strip, int64_t panel) {
-    int64_t column = strip * STRIP;
-    pack_panel((b_packed *)job->packed + strip * job->s.panels + panel, job->p, &job->fb, column,
-               job->p->n - column, panel);
+static vector start_base(int bits) {
+    return _mm256_set1_epi64x((int64_t)(52 - bits) << 52 | HALF_BIT);
 }
 
-static void decode_a(const fused_job *job, void *a, void *side, int64_t row, int64_t panel) {
-    decode_a_tile(a, side, job->p, &job->fa, row, panel);
-}
+// The instruction's sums in binary64, then added to the running ones to nearest. They have 24 bits:
+// their conversion is exact.
+typedef struct pairs_room {
+    b_panel b;
+    double sums[ROWS_MAX * STRIP];
+} pairs_room;
 
-static void multiply(const fused_job *job, const void *a, const void *side, int64_t tiles,
-                     const void *packed, void *b, void *sums) {
-    const constants *x = job->constants;
-    decode_b(b, packed, 1 - job->fb.bias);
-    x->pass(a, side, tiles, b, packed, sums, x->base, x->least_words);
-}
-
-static const fused_family family = {TILE,
-                                    STRIP,
-                                    PANEL,
-                                    ROWS_MAX,
-                                    PANELS_MAX,
-                                    sizeof(b_packed),
-                                    sizeof(b_panel),
-                                    PANEL * sizeof(a_element),
-                                    sizeof(a_side),
-                                    sizeof(double),
-                                    FUSED_MXCSR_TOWARD_ZERO,
-                                    pack,
-                                    decode_a,
-                                    start_sums,
-                                    multiply,
-                                    finish_sums};
-
-static size_t workspace(const qg_fused_problem *p) { return fused_workspace(&family, p); }
-
-static tiles_pass_fn choose_pass(const qg_fused_problem *p) {
-    if (p->a.scales)
-        return tiles_pass_32_scaled;
-    switch (p->length) {
-    case 4: return tiles_pass_4;
-    case 8: return tiles_pass_8;
-    case 16: return tiles_pass_16;
-    default: return tiles_pass_32;
+static void multiply_pairs(const fused_job *job, const void *a, const void *side, int64_t tiles,
+                           const void *packed, void *room, void *sums) {
+    pairs_room *own = room;
+    multiply(job, a, side, tiles, packed, &own->b, own->sums);
+    const __m256d kept = _mm256_castsi256_pd(_mm256_set1_epi64x(KEPT_BITS));
+    float *main_sum = sums;
+    _mm_setcsr(FUSED_MXCSR_NEAREST);
+    for (int64_t i = 0; i < tiles * TILE * STRIP; i += 4) {
+        __m128 sum = _mm256_cvtpd_ps(_mm256_and_pd(_mm256_load_pd(own->sums + i), kept));
+        _mm_store_ps(main_sum + i, _mm_add_ps(_mm_load_ps(main_sum + i), sum));
     }
+    _mm_setcsr(FUSED_MXCSR_TOWARD_ZERO);
 }
 
-static void run(const qg_fused_problem *p, void *space) {
-    int field = p->a.scales ? SCALED_LEAST_FIELD : 1023 + p->floor;
-    constants x = {choose_pass(p), _mm256_set1_epi64x((int64_t)(52 - p->bits) << 52 | HALF_BIT),
-                   _mm256_set1_epi16((short)(field << FIELD_SHIFT))};
-    // Every running sum is a multiple of the least lowest bit of a product and of C: at 2^-126 or
-    // more no result is subnormal. The sum of all products and |C| stays below 2^127.
-    int log2_k = 64 - __builtin_clzll((unsigned long long)p->k);
-    fused_limits limits = {-126, 126 - 3 - log2_k, (127 - 100) << 23, (127 + 100) << 23};
-    fused_run(&family, fused_run_chunk, &x, &limits, p, space);
-}
+enum { MXCSR = FUSED_MXCSR_TOWARD_ZERO, PAIRS_ROOM = sizeof(pairs_room) };
 
-static int fits(qg_format format) {
-    qg_format_info info = qg_format_describe(format);
-    return info.kind == QG_KIND_FLOAT && info.sign && info.zero && info.nan != QG_NAN_SLOT &&
-           info.mbits <= 10 && info.ebits <= 8 && info.ebits >= 2 && info.bits > 1 &&
-           (info.bits <= 8
-                ? info.mbits <= 3
-                : format == QG_FORMAT_FP16 || format == QG_FORMAT_BF16 || format == QG_FORMAT_TF32);
-}
+#include <fused_f25_run_internal.h>
 
-static int supports(const qg_fused_problem *p) {
-    int unscaled = !p->a.scales && !p->b.scales &&
-                   (p->length == 4 || p->length == 8 || p->length == 16 || p->length == 32);
-    int scaled = p->a.scales && p->b.scales && p->scale_format == QG_FORMAT_E8M0 &&
-                 p->scale_block == PANEL && p->length == PANEL && p->bits == 25 &&
-                 qg_format_describe(p->a.format).bits <= 8 &&
-                 qg_format_describe(p->b.format).bits <= 8;
-    return fits(p->a.format) && fits(p->b.format) && p->bits >= 23 && p->bits <= 25 && p->k > 0 &&
-           p->result == QG_FUSED_RZ_FP32 && !p->group && p->promote % PANEL == 0 &&
-           p->floor >= -140 && p->floor <= -126 && (unscaled || scaled);
-}
-
-static int cpu_has(void) {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("popcnt");
-}
+static int cpu_has(void) { return fused_cpu_has_avx2(); }
 
 const qg_fused_kernel qg_fused_f25_avx2 = {"f25_avx2", cpu_has, supports, workspace, run};

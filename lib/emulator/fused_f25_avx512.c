@@ -8,66 +8,31 @@
 // E8M0 scales: the running sum is kept in units of the block's scales, so that products need no
 // scale and truncation, which is scale-free, happens in those units; changing units is exact.
 // Exact: the bits of qg_unit_panel_scalar.
-#include <fused_panel_internal.h>
+#include <immintrin.h>
 
-enum {
-    STRIP = 32,
-    PANEL = 32,
-    TILE = 4,
-    SUBS_MAX = 8,
-    ROWS_MAX = 192,
-    PANELS_MAX = 4,
-    TOWARD_ZERO = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC,
-    // Exponent words: 16 * (e + 512) for A, 16 * (e + 511) for B, 0 for zeros: a sum is a binary64
-    // exponent field shifted left by 4, at most 384 below any other if an operand is zero.
-    A_BIAS = 512,
-    B_BIAS = 511,
-    FIELD_SHIFT = 4,
-    // With scales: below every running sum in a block's units (2^-380), above what zero products
-    // could reach through the quantum (2^-985).
-    SCALED_LEAST_FIELD = 500
-};
+enum { STRIP = 32, TILE = 4 };
+typedef __m512i vector;
 
-static const int64_t EXPONENT_FIELD = 0x7FF0000000000000, HALF_BIT = 0x0008000000000000;
-static const int64_t KEPT_BITS = -(1ll << 29); // 24 significant bits
-static const int64_t STICKY = 1;
-static const int64_t C_ZERO = 0x0010000000000000; // an initial sum of 0, 2^-1022: floors to 0
+#include <fused_f25_internal.h>
 
-typedef struct a_element {
-    double value[TILE];
-    uint32_t exponent[TILE]; // the word twice
-} a_element;
-
-typedef struct a_side {
-    uint32_t sign[SUBS_MAX][TILE];
-    double factor[TILE]; // 2^(previous block's scale - this block's)
-} a_side;
+enum { TOWARD_ZERO = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC };
 
 // Word 8 l + 2 j + i of an exponent row belongs to column 8 j + 2 l + i: in-lane unpacks then give
-// the start values of columns 8 j .. 8 j + 7 in order.
-typedef struct b_panel {
-    _Alignas(64) double value[PANEL][STRIP];
-    _Alignas(64) uint16_t exponent[PANEL][STRIP];
-} b_panel;
-
-// Values as binary32 (every format's codes are), k-major. Sign word 16 h + 4 l + 2 g + i belongs
-// to column 8 (2 h + g) + 2 l + i.
-typedef struct b_packed {
-    _Alignas(64) float value[PANEL][STRIP];
-    _Alignas(64) uint32_t sign[SUBS_MAX][STRIP];
-    _Alignas(64) double factor[STRIP];
-} b_packed;
+// the start values of columns 8 j .. 8 j + 7 in order. Sign word 16 h + 4 l + 2 g + i belongs to
+// column 8 (2 h + g) + 2 l + i.
 
 // ------------------------------------------------------------------------------- codes to values
 
-// Up to 32 codes of a line from element `at` on, as binary32; elements beyond `depth` are 0.
+// Up to 32 codes of a line, as binary32; elements beyond the span are 0.
 FUSED_INLINE void load_values(__m512 out[2], const qg_format_info *info, const void *codes,
-                              int64_t at, int64_t depth) {
-    __mmask32 mask = depth >= PANEL ? 0xFFFFFFFFu : (__mmask32)((1u << depth) - 1);
+                              fused_span span, int pairs) {
+    int64_t at = span.k;
+    __mmask32 mask = span.depth >= PANEL ? 0xFFFFFFFFu : (__mmask32)((1u << span.depth) - 1);
     switch (qg_format_code_bytes(info)) {
     case 1: {
         // The magnitude shifted into binary32's place is the value but for a power of two.
         __m256i bytes = _mm256_maskz_loadu_epi8(mask, (const uint8_t *)codes + at);
+        bytes = pairs ? fused_pair_order(bytes) : bytes;
         int sign_at = info->ebits + info->mbits;
         __m512i magnitude_mask = _mm512_set1_epi32((1 << sign_at) - 1);
         __m512 scale = _mm512_castsi512_ps(_mm512_set1_epi32((254 - info->bias) << 23));
@@ -108,10 +73,6 @@ static uint32_t sign_bits(const __m512 values[2]) {
            (uint32_t)_mm512_movepi32_mask(_mm512_castps_si512(values[1])) << 16;
 }
 
-static uint32_t sub_signs(uint32_t word, int s, int length) {
-    return length == 32 ? word : word >> (s * length) & ((1u << length) - 1);
-}
-
 static __mmask16 zero_mask(__m512 value) {
     __m512i bits = _mm512_castps_si512(value);
     return _mm512_testn_epi32_mask(bits, _mm512_set1_epi32(0x7FFFFFFF));
@@ -141,24 +102,6 @@ FUSED_INLINE void widen(__m512d out[2], __m512 value, __mmask16 zero, double fac
 
 // --------------------------------------------------------------------------------------- packing
 
-static double power_of_two(int exponent) {
-    union {
-        uint64_t bits;
-        double value;
-    } u = {.bits = (uint64_t)(1023 + exponent) << 52};
-    return u.value;
-}
-
-// A scale code's exponent; NaN codes are left to the scalar path.
-static int scale_exponent(const qg_fused_operand *x, int64_t row, int64_t panel) {
-    return x->scales[row * x->scale_stride + panel] - 127;
-}
-
-static double unit_change(const qg_fused_operand *x, int64_t row, int64_t panel) {
-    int before = panel ? scale_exponent(x, row, panel - 1) : 0;
-    return power_of_two(before - scale_exponent(x, row, panel));
-}
-
 FUSED_INLINE void transpose4(__m512 r[4]) {
     __m512 t0 = _mm512_unpacklo_ps(r[0], r[1]), t1 = _mm512_unpackhi_ps(r[0], r[1]);
     __m512 t2 = _mm512_unpacklo_ps(r[2], r[3]), t3 = _mm512_unpackhi_ps(r[2], r[3]);
@@ -166,9 +109,10 @@ FUSED_INLINE void transpose4(__m512 r[4]) {
     r[2] = _mm512_shuffle_ps(t1, t3, 0x44), r[3] = _mm512_shuffle_ps(t1, t3, 0xEE);
 }
 
-static void pack_panel(b_packed *out, const qg_fused_problem *p, const qg_format_info *info,
-                       int64_t column, int64_t columns, int64_t panel) {
-    int64_t k = panel * PANEL;
+static void pack_panel(b_packed *out, const fused_job *job, int64_t column, int64_t columns,
+                       int64_t panel) {
+    const qg_fused_problem *p = job->p;
+    fused_span span = fused_span_of(job, panel);
     for (int j = 0; j < STRIP; j += 4) {
         __m512 r[4][2];
         for (int i = 0; i < 4; i++) {
@@ -176,14 +120,14 @@ static void pack_panel(b_packed *out, const qg_fused_problem *p, const qg_format
             r[i][0] = r[i][1] = _mm512_setzero_ps();
             out->factor[at] = 1;
             if (at < columns) {
-                load_values(r[i], info, fused_row(&p->b, column + at), k, p->k - k);
+                load_values(r[i], &job->fb, fused_row(&p->b, column + at), span, p->pairs);
                 if (p->b.scales)
                     out->factor[at] = unit_change(&p->b, column + at, panel);
             }
             uint32_t word = sign_bits(r[i]);
             int h = at / 16, g = at / 8 % 2, l = at / 2 % 4, low = at % 2;
             for (int s = 0; s * p->length < PANEL; s++)
-                out->sign[s][16 * h + 4 * l + 2 * g + low] = sub_signs(word, s, p->length);
+                out->sign[s][16 * h + 4 * l + 2 * g + low] = fused_sub_signs(word, s, p->length);
         }
         for (int half = 0; half < 2; half++) {
             __m512 t[4] = {r[0][half], r[1][half], r[2][half], r[3][half]};
@@ -224,21 +168,23 @@ static void decode_b(b_panel *restrict out, const b_packed *restrict in, int lea
     }
 }
 
-static void decode_a_tile(a_element *out, a_side *side, const qg_fused_problem *p,
-                          const qg_format_info *info, int64_t row, int64_t panel) {
-    int64_t k = panel * PANEL;
+static void decode_a_tile(a_element *out, a_side *side, const fused_job *job, int64_t row,
+                          int64_t panel) {
+    const qg_fused_problem *p = job->p;
+    const qg_format_info *info = &job->fa;
+    fused_span span = fused_span_of(job, panel);
     __m512 values[TILE][2];
     for (int r = 0; r < TILE; r++) {
         values[r][0] = values[r][1] = _mm512_setzero_ps();
         side->factor[r] = 1;
         if (row + r < p->m) {
-            load_values(values[r], info, fused_row(&p->a, row + r), k, p->k - k);
+            load_values(values[r], info, fused_row(&p->a, row + r), span, p->pairs);
             if (p->a.scales)
                 side->factor[r] = unit_change(&p->a, row + r, panel);
         }
         uint32_t word = sign_bits(values[r]);
         for (int s = 0; s * p->length < PANEL; s++)
-            side->sign[s][r] = sub_signs(word, s, p->length);
+            side->sign[s][r] = fused_sub_signs(word, s, p->length);
     }
     for (int half = 0; half < 2; half++) {
         __m512 t[4] = {values[0][half], values[1][half], values[2][half], values[3][half]};
@@ -292,9 +238,32 @@ FUSED_INLINE __m512i end_value(__m512d sum) {
                                      _mm512_set1_epi64(STICKY), 0xEA);
 }
 
+// What the first fused operation of a pass starts from.
+FUSED_INLINE __m512i sums_before(const double *sums, const a_side *side, const b_packed *packed,
+                                 int mode, int r, int j) {
+    if (mode == PAIRS)
+        return _mm512_set1_epi64(C_ZERO);
+    __m512i c = _mm512_load_si512(sums + r * STRIP + 8 * j);
+    if (mode != SCALED)
+        return c;
+    __m512d unit = _mm512_mul_pd(_mm512_castsi512_pd(c), _mm512_set1_pd(side->factor[r]));
+    return _mm512_castpd_si512(_mm512_mul_pd(unit, _mm512_load_pd(packed->factor + 8 * j)));
+}
+
+FUSED_INLINE void store_sums(void *sums, __m512i sum, int mode, int at) {
+    if (mode != PAIRS) {
+        _mm512_store_si512((double *)sums + at, sum);
+        return;
+    }
+    __m512d kept = _mm512_castsi512_pd(_mm512_and_si512(sum, _mm512_set1_epi64(KEPT_BITS)));
+    float *main_sum = (float *)sums + at;
+    // 24 bits: the conversion is exact, the addition to nearest.
+    _mm256_store_ps(main_sum, _mm256_add_ps(_mm256_load_ps(main_sum), _mm512_cvtpd_ps(kept)));
+}
+
 FUSED_INLINE void tiles_pass(const a_element *a, const a_side *side, int64_t tiles,
-                             const b_panel *b, const b_packed *packed, double *sums, int length,
-                             int scaled, __m512i half_base, __m512i least_words) {
+                             const b_panel *b, const b_packed *packed, void *sums, int length,
+                             int mode, __m512i half_base, __m512i least_words) {
     const int subs = PANEL / length;
     __m512i emax[TILE] = {least_words, least_words, least_words, least_words};
     for (int k = 0; k < length; k++)
@@ -316,14 +285,8 @@ FUSED_INLINE void tiles_pass(const a_element *a, const a_side *side, int64_t til
 #pragma GCC unroll 2
                     for (int g = 0; g < 2; g++) {
                         int j = 2 * h + g;
-                        __m512i c =
-                            s ? end_value(acc[r][j]) : _mm512_load_si512(sums + r * STRIP + 8 * j);
-                        if (scaled) {
-                            __m512d unit = _mm512_mul_pd(_mm512_castsi512_pd(c),
-                                                         _mm512_set1_pd(side[t].factor[r]));
-                            unit = _mm512_mul_pd(unit, _mm512_load_pd(packed->factor + 8 * j));
-                            c = _mm512_castpd_si512(unit);
-                        }
+                        __m512i c = s ? end_value(acc[r][j])
+                                      : sums_before(sums, side + t, packed, mode, r, j);
                         __m512i merged = g ? _mm512_unpackhi_epi32(count, field)
                                            : _mm512_unpacklo_epi32(count, field);
                         acc[r][j] = start_value(merged, c, half_base);
@@ -358,26 +321,10 @@ FUSED_INLINE void tiles_pass(const a_element *a, const a_side *side, int64_t til
         for (int r = 0; r < TILE; r++)
 #pragma GCC unroll 4
             for (int j = 0; j < 4; j++)
-                _mm512_store_si512(sums + r * STRIP + 8 * j, end_value(acc[r][j]));
-        sums += TILE * STRIP;
+                store_sums(sums, end_value(acc[r][j]), mode, r * STRIP + 8 * j);
+        sums = (char *)sums + TILE * STRIP * (mode == PAIRS ? sizeof(float) : sizeof(double));
     }
 }
-
-#define TILES_PASS(NAME, L, SCALED)                                                                \
-    static __attribute__((noinline)) void NAME(                                                    \
-        const a_element *a, const a_side *side, int64_t tiles, const b_panel *b,                   \
-        const b_packed *packed, double *sums, __m512i half_base, __m512i least_words) {            \
-        tiles_pass(a, side, tiles, b, packed, sums, L, SCALED, half_base, least_words);            \
-    }
-TILES_PASS(tiles_pass_32_scaled, 32, 1)
-TILES_PASS(tiles_pass_32, 32, 0)
-TILES_PASS(tiles_pass_16, 16, 0)
-TILES_PASS(tiles_pass_8, 8, 0)
-TILES_PASS(tiles_pass_4, 4, 0)
-#undef TILES_PASS
-
-typedef void (*tiles_pass_fn)(const a_element *, const a_side *, int64_t, const b_panel *,
-                              const b_packed *, double *, __m512i, __m512i);
 
 // ------------------------------------------------------------------------------ sums in and out
 
@@ -429,96 +376,25 @@ static void finish_sums(const fused_job *job, void *in, int64_t row, int64_t row
 
 // ---------------------------------------------------------------------------------------- family
 
-typedef struct constants {
-    tiles_pass_fn pass;
-    __m512i half_base, least_words;
-} constants;
+static vector words(uint16_t word) { return _mm512_set1_epi16((short)word); }
 
-static void pack(const fused_job *job, int64_t strip, int64_t panel) {
-    int64_t column = strip * STRIP;
-    pack_panel((b_packed *)job->packed + strip * job->s.panels + panel, job->p, &job->fb, column,
-               job->p->n - column, panel);
+// Half of the start value's bits: start_value shifts the sign of c in.
+static vector start_base(int bits) {
+    return _mm512_set1_epi64(((int64_t)(52 - bits) << 52 | HALF_BIT) >> 1);
 }
 
-static void decode_a(const fused_job *job, void *a, void *side, int64_t row, int64_t panel) {
-    decode_a_tile(a, side, job->p, &job->fa, row, panel);
+// The pass itself adds to binary32.
+static void multiply_pairs(const fused_job *job, const void *a, const void *side, int64_t tiles,
+                           const void *packed, void *b, void *sums) {
+    multiply(job, a, side, tiles, packed, b, sums);
 }
 
-static void multiply(const fused_job *job, const void *a, const void *side, int64_t tiles,
-                     const void *packed, void *b, void *sums) {
-    const constants *x = job->constants;
-    decode_b(b, packed, 1 - job->fb.bias);
-    x->pass(a, side, tiles, b, packed, sums, x->half_base, x->least_words);
-}
+enum { MXCSR = FUSED_MXCSR_NEAREST, PAIRS_ROOM = sizeof(b_panel) };
 
-static const fused_family family = {TILE,
-                                    STRIP,
-                                    PANEL,
-                                    ROWS_MAX,
-                                    PANELS_MAX,
-                                    sizeof(b_packed),
-                                    sizeof(b_panel),
-                                    PANEL * sizeof(a_element),
-                                    sizeof(a_side),
-                                    sizeof(double),
-                                    FUSED_MXCSR_NEAREST,
-                                    pack,
-                                    decode_a,
-                                    start_sums,
-                                    multiply,
-                                    finish_sums};
-
-static size_t workspace(const qg_fused_problem *p) { return fused_workspace(&family, p); }
-
-static tiles_pass_fn choose_pass(const qg_fused_problem *p) {
-    if (p->a.scales)
-        return tiles_pass_32_scaled;
-    switch (p->length) {
-    case 4: return tiles_pass_4;
-    case 8: return tiles_pass_8;
-    case 16: return tiles_pass_16;
-    default: return tiles_pass_32;
-    }
-}
-
-static void run(const qg_fused_problem *p, void *space) {
-    int field = p->a.scales ? SCALED_LEAST_FIELD : 1023 + p->floor;
-    constants x = {choose_pass(p),
-                   _mm512_set1_epi64(((int64_t)(52 - p->bits) << 52 | HALF_BIT) >> 1),
-                   _mm512_set1_epi16((short)(field << FIELD_SHIFT))};
-    // Every running sum is a multiple of the least lowest bit of a product and of C: at 2^-126 or
-    // more no result is subnormal. The sum of all products and |C| stays below 2^127.
-    int log2_k = 64 - __builtin_clzll((unsigned long long)p->k);
-    fused_limits limits = {-126, 126 - 3 - log2_k, (127 - 100) << 23, (127 + 100) << 23};
-    fused_run(&family, fused_run_chunk, &x, &limits, p, space);
-}
-
-static int fits(qg_format format) {
-    qg_format_info info = qg_format_describe(format);
-    return info.kind == QG_KIND_FLOAT && info.sign && info.zero && info.nan != QG_NAN_SLOT &&
-           info.mbits <= 10 && info.ebits <= 8 && info.ebits >= 2 && info.bits > 1 &&
-           (info.bits <= 8
-                ? info.mbits <= 3
-                : format == QG_FORMAT_FP16 || format == QG_FORMAT_BF16 || format == QG_FORMAT_TF32);
-}
-
-static int supports(const qg_fused_problem *p) {
-    int unscaled = !p->a.scales && !p->b.scales &&
-                   (p->length == 4 || p->length == 8 || p->length == 16 || p->length == 32);
-    int scaled = p->a.scales && p->b.scales && p->scale_format == QG_FORMAT_E8M0 &&
-                 p->scale_block == PANEL && p->length == PANEL && p->bits == 25 &&
-                 qg_format_describe(p->a.format).bits <= 8 &&
-                 qg_format_describe(p->b.format).bits <= 8;
-    return fits(p->a.format) && fits(p->b.format) && p->bits >= 23 && p->bits <= 25 && p->k > 0 &&
-           p->result == QG_FUSED_RZ_FP32 && !p->group && p->promote % PANEL == 0 &&
-           p->floor >= -140 && p->floor <= -126 && (unscaled || scaled);
-}
+#include <fused_f25_run_internal.h>
 
 static int cpu_has(void) {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi2") &&
+    return fused_cpu_has_avx512() && __builtin_cpu_supports("avx512vbmi2") &&
            __builtin_cpu_supports("avx512vpopcntdq");
 }
 

@@ -38,6 +38,43 @@ static inline const void *fused_row(const qg_fused_operand *x, int64_t row) {
     return (const uint8_t *)x->codes + row * x->stride;
 }
 
+// The 32 codes of an instruction of QG_MODEL_PAIRS in the order of its two fused operations: those
+// with bit 1 of k clear, then the others.
+FUSED_INLINE __m256i fused_pair_order(__m256i codes) {
+    const __m256i even_words_first = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
+    return _mm256_permute4x64_epi64(_mm256_shuffle_epi8(codes, even_words_first), 0xD8);
+}
+
+// The signs of one of a panel's fused operations, of 32 elements' signs.
+static inline uint32_t fused_sub_signs(uint32_t word, int s, int length) {
+    return length == 32 ? word : word >> (s * length) & ((1u << length) - 1);
+}
+
+// Of each dword, by nibble table: AVX2 has no instruction for it.
+FUSED_INLINE __m256i fused_population_count(__m256i x) {
+    const __m256i table = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1,
+                                           2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
+    const __m256i low = _mm256_set1_epi8(15);
+    __m256i counts =
+        _mm256_add_epi8(_mm256_shuffle_epi8(table, _mm256_and_si256(x, low)),
+                        _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16(x, 4), low)));
+    counts = _mm256_maddubs_epi16(counts, _mm256_set1_epi8(1));
+    return _mm256_madd_epi16(counts, _mm256_set1_epi16(1));
+}
+
+// What every kernel of the instruction set is compiled for; some need more.
+static inline int fused_cpu_has_avx2(void) {
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("popcnt");
+}
+
+static inline int fused_cpu_has_avx512(void) {
+    return fused_cpu_has_avx2() && __builtin_cpu_supports("avx512f") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
+}
+
 // ------------------------------------------------------------------------------------------ scan
 
 enum { FUSED_ORDINARY, FUSED_HAS_INF, FUSED_HAS_NAN };
@@ -176,6 +213,7 @@ typedef struct fused_family {
 typedef struct fused_plan {
     int threads;
     int64_t tiles, strips, panels;     // of the whole problem
+    int64_t segment_panels;            // of an interval of promotion, whose last may be short
     int64_t chunk_tiles, chunk_panels; // of A, decoded at a time
     int64_t packed_bytes, lines_bytes, a_bytes, side_bytes, sums_bytes, thread_bytes;
 } fused_plan;
@@ -196,7 +234,9 @@ static inline fused_plan fused_plan_of(const fused_family *f, const qg_fused_pro
     fused_plan s = {.threads = 1};
     s.tiles = (p->m + f->tile - 1) / f->tile;
     s.strips = (p->n + f->strip - 1) / f->strip;
-    s.panels = (p->k + f->panel - 1) / f->panel;
+    int64_t segment = p->promote ? p->promote : p->k;
+    s.segment_panels = (segment + f->panel - 1) / f->panel;
+    s.panels = p->k / segment * s.segment_panels + (p->k % segment + f->panel - 1) / f->panel;
 #ifdef _OPENMP
     s.threads = p->threads > 0 ? p->threads : omp_get_max_threads();
 #endif
@@ -205,8 +245,6 @@ static inline fused_plan fused_plan_of(const fused_family *f, const qg_fused_pro
     int64_t chunks = (share * f->tile + f->rows_max - 1) / f->rows_max;
     s.chunk_tiles = chunks > 0 ? (share + chunks - 1) / chunks : 0;
     s.chunk_panels = fused_least(f->panels_max, s.panels);
-    if (p->promote)
-        s.chunk_panels = fused_least(s.chunk_panels, p->promote / f->panel);
     s.packed_bytes = s.strips * s.panels * f->packed_size;
     s.lines_bytes = (p->m + p->n) * (int64_t)sizeof(fused_line);
     // One tile more than needed: kernels look one sub-block ahead.
@@ -224,6 +262,18 @@ static inline size_t fused_workspace(const fused_family *f, const qg_fused_probl
     fused_plan s = fused_plan_of(f, p);
     return (size_t)(s.packed_bytes + fused_round_up(s.lines_bytes, FUSED_LINE) +
                     s.threads * s.thread_bytes);
+}
+
+// The elements of K that a panel covers; those of the panel beyond `depth` count as zeros.
+typedef struct fused_span {
+    int64_t k, depth;
+} fused_span;
+
+static inline fused_span fused_span_of(const fused_job *job, int64_t panel) {
+    const qg_fused_problem *p = job->p;
+    int64_t segment = panel / job->s.segment_panels, length = p->promote ? p->promote : p->k;
+    int64_t k = segment * length + panel % job->s.segment_panels * job->family->panel;
+    return (fused_span){k, fused_least(p->k, (segment + 1) * length) - k};
 }
 
 // ------------------------------------------------------------------------------------- promotion
@@ -262,7 +312,7 @@ static __attribute__((noinline)) void fused_fold(const fused_job *job, const flo
     int scaled = p->promote && p->row_scale;
     float column_scale[FUSED_STRIP_MAX] = {0}, zero[FUSED_LANES] = {0};
     for (int64_t j = 0; scaled && j < columns; j++)
-        column_scale[j] = p->column_scale[(column + j) / p->column_block * segments + segment];
+        column_scale[j] = p->column_scale[(column + j) * segments + segment];
     for (int64_t r = 0; r < rows; r++, sums += job->family->strip) {
         int64_t at = (row + r) * p->n + column;
         if (!p->promote) {
@@ -296,7 +346,7 @@ static inline void fused_run_chunk(const fused_job *job, char *room, int64_t til
     char *all_sums = a + s->a_bytes + FUSED_LINE;
     char *sides = all_sums + s->sums_bytes;
     int64_t row = tile0 * f->tile, rows = fused_least(p->m - row, tiles * f->tile);
-    int64_t segment_panels = p->promote ? p->promote / f->panel : s->panels;
+    int64_t segment_panels = s->segment_panels;
     for (int64_t panel = 0; panel < s->panels;) {
         int64_t segment = panel / segment_panels;
         int64_t segment_end = fused_least((segment + 1) * segment_panels, s->panels);

@@ -2,7 +2,8 @@
 //
 // Owns the description that the SIMD kernels and the tests' scalar reference share. Knows no unit
 // by name: a row of the unit table fills in length, bits, result and floor. The sums are those of
-// QG_MODEL_T, _ST and _GST in qg_unit.h, with promotion; the method is in fused_f13_avx512.c.
+// QG_MODEL_T, _ST, _GST and _PAIRS in qg_unit.h, with promotion; the method is in
+// fused_f13_avx512.c.
 // Exact: every kernel writes the bits of the scalar model, whatever ISA, threads or tiling.
 #ifndef FUSED_PROBLEM_INTERNAL_H
 #define FUSED_PROBLEM_INTERNAL_H
@@ -36,12 +37,12 @@ struct qg_fused_problem {
     int group;              // 0, or G of GST-FDPA: products summed exactly under one scale
     qg_format scale_format; // E8M0 or UE4M3
     int64_t scale_block;
+    int pairs;                 // 1: QG_MODEL_PAIRS, instructions of 2 L elements; C enters last
     const float *c;            // (m, n) or NULL: start from +0
     float *d;                  // (m, n); must not overlap c
     int64_t promote;           // 0, or P: every P elements of K the sum restarts and is added
     const float *row_scale;    // (m, ceil(k / P)) or NULL: main = RNE(main + sum), else
-    const float *column_scale; // (ceil(n / column_block), ceil(k / P)):
-    int64_t column_block;      //   main = fma(RNE(row_scale * column_scale), sum, main)
+    const float *column_scale; // (n, ceil(k / P)): main = fma(RNE(row * column), sum, main)
     int threads;               // 0: all
     // Writes D[row, column .. column + count): what kernels leave out, Inf and extreme exponents.
     // Called by several threads at once.
@@ -68,6 +69,7 @@ extern const qg_fused_kernel qg_fused_f25_avx512; // F 23 .. 25, L 4 .. 32, E8M0
 extern const qg_fused_kernel qg_fused_gst_avx512; // F = 35, E2M1, G = 16, L = 64
 extern const qg_fused_kernel qg_fused_f13_avx2;
 extern const qg_fused_kernel qg_fused_f25_avx2;
+extern const qg_fused_kernel qg_fused_gst_avx2;
 
 // The first kernel of the set that this CPU and problem allow, or NULL.
 const qg_fused_kernel *qg_fused_kernel_choose(const qg_fused_problem *problem, qg_isa isa);

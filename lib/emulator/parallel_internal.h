@@ -21,4 +21,13 @@ static inline int thread_count(int wanted, int64_t elements) {
 #endif
 }
 
+// Of the calling thread in its team.
+static inline int thread_index(void) {
+#ifdef _OPENMP
+    return omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
 #endif

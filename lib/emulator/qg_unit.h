@@ -184,6 +184,9 @@ qg_status qg_emulator_matmul(const qg_unit *unit, const qg_matmul_options *optio
 // scale rows `scale_stride`: one byte for each row->scale_block elements, (ceil(k / row->k) *
 // row->k / scale_block) of them, those past the last element 0. Elements past k up to a multiple
 // of row->k count as zeros and are not in memory.
+// With promotion every interval of K, the last may be short, is a chain of its own, and
+//     acc = RNE(acc + chain), or fma(fl(row factor * column factor), chain, acc)
+// from acc = +0, intervals ascending; a NaN is then 7fffffff.
 typedef struct qg_unit_matrix {
     qg_format format;
     const uint8_t *codes;
@@ -196,8 +199,11 @@ typedef struct qg_unit_product {
     const qg_unit_row *row;
     int64_t m, n, k;
     qg_unit_matrix a, b;
-    int threads; // 0: all
-    float *acc;  // rows n elements apart
+    int threads;     // 0: all
+    float *acc;      // rows n elements apart
+    int64_t promote; // interval of K, a multiple of row->k; 0: none
+    // (m, intervals) and (n, intervals), rows `intervals` = ceil(k / promote) apart; both or NULL.
+    const float *row_factors, *column_factors;
 } qg_unit_product;
 
 // Returns QG_ERROR_UNSUPPORTED, having written nothing, for what it does not take: the scalar model
@@ -209,11 +215,13 @@ typedef qg_status (*qg_unit_panel)(const qg_unit_product *product);
 void qg_unit_variant_set(int model, const char *name, qg_unit_panel panel);
 
 // Installs the variants of the instruction set `isa` for every model that has one: "scalar" (takes
-// them away), "avx2" or "avx512". NULL: what the environment variable QG_ISA says, else the best of
-// this processor. The bytes of results do not change. Not thread-safe: call before threads start.
+// them away), "avx2" or "avx512". NULL: what the environment variable QG_ISA says; where that is
+// unset or empty, the best of this processor. The bytes of results do not change. Not thread-safe: call before threads start.
 // QG_ERROR_ARGUMENT: an unknown name; QG_ERROR_UNSUPPORTED: this processor or this build lacks it.
 // What is installed then stays.
 qg_status qg_unit_use_isa(const char *isa);
+// The name of what is installed; "scalar" at first.
+const char *qg_unit_isa(void);
 
 // The specification, for every row but QG_MODEL_FMA: what variants are compared with.
 qg_status qg_unit_panel_scalar(const qg_unit_product *product);

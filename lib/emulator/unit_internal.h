@@ -72,7 +72,7 @@ uint64_t qg_unit_step_tr(const unit_model *x, int n, const unit_number *a, const
 uint64_t qg_unit_step_gtr(const unit_model *x, int n, const unit_number *a, const unit_number *b,
                           const unit_number *sa, const unit_number *sb, uint64_t c);
 
-// The variants of T, ST and GST (unit_panel_simd.c). QG_ERROR_UNSUPPORTED for rows, operands,
+// The variants of T, ST, GST and PAIRS (unit_panel_simd.c). QG_ERROR_UNSUPPORTED for rows, operands,
 // processors and builds without a kernel.
 qg_status qg_unit_panel_avx2(const qg_unit_product *product);
 qg_status qg_unit_panel_avx512(const qg_unit_product *product);

@@ -3,6 +3,7 @@
 // The chains over K come from unit_panel.c, an installed variant, or unit_software.c; all else is
 // one IEEE operation per step, in the order written. Allocates; results do not depend on threads.
 #include <parallel_internal.h>
+#include <product_store_internal.h>
 #include <qg_block_scale.h>
 #include <qg_emulator.h>
 #include <qg_init.h>
@@ -167,6 +168,10 @@ void qg_unit_fit(qg_unit *unit, const qg_recipe *a, const qg_recipe *b) {
         unit->promote = common_divisor(b->layout.columns, unit->promote);
 }
 
+static bool is_wide(const qg_unit *unit) {
+    return unit->id == QG_UNIT_EXACT || unit->id == QG_UNIT_FP64;
+}
+
 // ---------------------------------------------------------------------------------------- variants
 
 static struct {
@@ -189,7 +194,8 @@ typedef struct operand_view {
     qg_unit_matrix matrix; // raw codes
     float *values;         // dequantized, of software units
     uint8_t *block_scales; // of block-scaled units, one byte per scale_block elements
-    float *factors;        // (rows) scales that enter outside of the unit
+    float *factors;        // (rows) scales that enter in the epilogue
+    float *promotion;      // (rows, intervals) scales that enter with promotions
 } operand_view;
 
 typedef struct product_job {
@@ -201,7 +207,8 @@ typedef struct product_job {
     const float *a_values, *b_values; // what software units multiply
     int threads;
     const char *impl;
-    float *acc, *promoted, *part; // (m, n)
+    float *acc, *part; // (m, n)
+    float *promoted;   // (m, n) an interval's sums, of software units
 } product_job;
 
 // What a task on one row of the output reads and writes.
@@ -227,15 +234,16 @@ static void for_each_row(const row_work *w, row_task task) {
     }
 }
 
-// The scales of the rows for element `at` of K.
-static void read_factors(const operand_view *v, int64_t at) {
+// The scales of the rows for element `at` of K, `stride` apart.
+static void read_factors(const operand_view *v, int64_t at, float *factors, int64_t stride) {
     for (int64_t row = 0; row < v->shape.blocks.m; row++) {
         const uint8_t *in =
             v->in->scales + qg_scale_index(&v->shape.blocks, row, at) * v->shape.scale_bytes;
         uint32_t bits = 0;
         for (int b = 0; b < v->shape.scale_bytes; b++)
             bits |= (uint32_t)in[b] << (8 * b);
-        v->factors[row] = qg_scale_value(v->in->recipe, &v->element, v->in->tensor_scale, bits);
+        factors[row * stride] =
+            qg_scale_value(v->in->recipe, &v->element, v->in->tensor_scale, bits);
     }
 }
 
@@ -251,10 +259,27 @@ static void tensor_factors(const operand_view *v) {
         v->factors[row] = factor;
 }
 
+// The scales of all intervals of `length` elements of K.
+static void read_promotion(const operand_view *v, int64_t from, int64_t length, int64_t interval) {
+    int64_t intervals = qg_ceil_divide(length, interval);
+    for (int64_t i = 0; i < intervals; i++)
+        read_factors(v, from + i * interval, v->promotion + i, intervals);
+}
+
+// Promotion included.
 static qg_status chain_hardware(product_job *job, int64_t from, int64_t length, float *acc) {
     const qg_unit_row *row = job->plan.row;
-    qg_unit_product p = {row,           job->m,        job->n,       length,
-                         job->a.matrix, job->b.matrix, job->threads, acc};
+    qg_unit_product p = {.row = row, .m = job->m, .n = job->n, .k = length, .acc = acc};
+    p.a = job->a.matrix;
+    p.b = job->b.matrix;
+    p.threads = job->threads;
+    p.promote = job->unit->promote;
+    if (job->plan.scales == SCALES_IN_PROMOTION) {
+        read_promotion(&job->a, from, length, p.promote);
+        read_promotion(&job->b, from, length, p.promote);
+        p.row_factors = job->a.promotion;
+        p.column_factors = job->b.promotion;
+    }
     p.a.codes += from * job->a.shape.code_bytes;
     p.b.codes += from * job->b.shape.code_bytes;
     if (row->scale != QG_UNIT_NO_SCALE) {
@@ -280,48 +305,25 @@ static void chain_row(const row_work *w, int64_t i) {
             chain(job->unit, w->length, a, job->b_values + j * job->k + w->from);
 }
 
+static software_product software_operands(const product_job *job, int64_t from, int64_t length) {
+    software_product p = {.unit = job->unit, .m = job->m, .n = job->n, .k = length};
+    p.stride = job->k;
+    p.a = job->a_values + from;
+    p.b = job->b_values + from;
+    p.threads = job->threads;
+    return p;
+}
+
 static qg_status chain(product_job *job, int64_t from, int64_t length, float *acc) {
     if (job->plan.row)
         return chain_hardware(job, from, length, acc);
+    if (qg_software_has_vectors() && !job->options->scalar) {
+        software_product p = software_operands(job, from, length);
+        job->impl = qg_unit_isa();
+        return qg_software_chains(&p, acc);
+    }
     row_work work = {.job = job, .from = from, .length = length, .sum = acc};
     for_each_row(&work, chain_row);
-    return QG_OK;
-}
-
-// main = fma(fl(sa * sb), temp, main), or main + temp where the scales enter elsewhere.
-static void promote_row(const row_work *w, int64_t i) {
-    const product_job *job = w->job;
-    bool scaled = job->plan.scales == SCALES_IN_PROMOTION;
-    for (int64_t j = 0; j < job->n; j++) {
-        float *sum = &w->sum[i * job->n + j];
-        float term = w->terms[i * job->n + j];
-        *sum =
-            scaled ? qg_unit_fma(job->a.factors[i] * job->b.factors[j], term, *sum) : *sum + term;
-    }
-}
-
-static void promote(const product_job *job, int64_t at, float *sum) {
-    if (job->plan.scales == SCALES_IN_PROMOTION) {
-        read_factors(&job->a, at);
-        read_factors(&job->b, at);
-    }
-    row_work work = {.job = job, .sum = sum, .terms = job->promoted};
-    for_each_row(&work, promote_row);
-}
-
-// One part of K, promotion included.
-static qg_status sum_part(product_job *job, int64_t from, int64_t length, float *sum) {
-    int64_t interval = job->unit->promote;
-    if (interval == 0)
-        return chain(job, from, length, sum);
-    memset(sum, 0, (size_t)(job->m * job->n) * sizeof *sum);
-    for (int64_t at = from; at < from + length; at += interval) {
-        int64_t rest = from + length - at;
-        qg_status status = chain(job, at, rest < interval ? rest : interval, job->promoted);
-        if (status != QG_OK)
-            return status;
-        promote(job, at, sum);
-    }
     return QG_OK;
 }
 
@@ -331,9 +333,25 @@ static void add_row(const row_work *w, int64_t i) {
         w->sum[i * n + j] = w->sum[i * n + j] + w->terms[i * n + j];
 }
 
-static void add_part(const product_job *job) {
-    row_work work = {.job = job, .sum = job->acc, .terms = job->part};
+static void add_terms(const product_job *job, float *sum, const float *terms) {
+    row_work work = {.job = job, .sum = sum, .terms = terms};
     for_each_row(&work, add_row);
+}
+
+// One part of K, promotion included.
+static qg_status sum_part(product_job *job, int64_t from, int64_t length, float *sum) {
+    int64_t interval = job->unit->promote;
+    if (interval == 0 || job->plan.row)
+        return chain(job, from, length, sum);
+    memset(sum, 0, (size_t)(job->m * job->n) * sizeof *sum);
+    for (int64_t at = from; at < from + length; at += interval) {
+        int64_t rest = from + length - at;
+        qg_status status = chain(job, at, rest < interval ? rest : interval, job->promoted);
+        if (status != QG_OK)
+            return status;
+        add_terms(job, sum, job->promoted);
+    }
+    return QG_OK;
 }
 
 static qg_status sum_all(product_job *job) {
@@ -344,14 +362,14 @@ static qg_status sum_all(product_job *job) {
         if (status != QG_OK)
             return status;
         if (from > 0)
-            add_part(job);
+            add_terms(job, job->acc, job->part);
     }
     return QG_OK;
 }
 
 // -------------------------------------------------------------------------------------- the output
 
-// out[at] = RNE(value); a NaN is all ones but the sign.
+// out[at] = RNE(value); a NaN is all ones but the sign. product_store_internal.h gives the same.
 static void store(const product_job *job, void *out, int64_t at, double value) {
     qg_format type = job->options->out_type;
     qg_format_info info = qg_format_describe(type);
@@ -366,16 +384,29 @@ static void store(const product_job *job, void *out, int64_t at, double value) {
         ((uint16_t *)out)[at] = (uint16_t)code;
 }
 
+static void finish_values(const product_job *job, int64_t count, const float *values, void *out,
+                          int64_t at) {
+    if (!job->options->scalar)
+        store_floats(job->options->out_type, count, values, out, at);
+    else
+        for (int64_t l = 0; l < count; l++)
+            store(job, out, at + l, values[l]);
+}
+
 static void finish_row(const row_work *w, int64_t i) {
+    enum { COUNT = 256 };
     const product_job *job = w->job;
-    const float *bias = job->options->bias;
-    for (int64_t j = 0; j < job->n; j++) {
-        float value = job->acc[i * job->n + j];
-        if (job->plan.scales == SCALES_IN_EPILOGUE || job->plan.scales == SCALES_IN_UNIT)
-            value = value * (job->a.factors[i] * job->b.factors[j]);
-        if (bias)
-            value = value + bias[j];
-        store(job, w->out, i * job->n + j, value);
+    const float *bias = job->options->bias, *acc = job->acc + i * job->n;
+    bool scaled = job->plan.scales == SCALES_IN_EPILOGUE || job->plan.scales == SCALES_IN_UNIT;
+    for (int64_t j = 0; j < job->n; j += COUNT) {
+        float values[COUNT];
+        int64_t count = job->n - j < COUNT ? job->n - j : COUNT;
+        memcpy(values, acc + j, (size_t)count * sizeof *values);
+        for (int64_t l = 0; l < count && scaled; l++)
+            values[l] = values[l] * (job->a.factors[i] * job->b.factors[j + l]);
+        for (int64_t l = 0; l < count && bias; l++)
+            values[l] = values[l] + bias[j + l];
+        finish_values(job, count, values, w->out, i * job->n + j);
     }
 }
 
@@ -386,6 +417,18 @@ static void finish_wide_row(const row_work *w, int64_t i) {
         store(job, w->out, i * job->n + j,
               qg_unit_wide_sum(job->unit, job->k, job->a_values + i * job->k,
                                job->b_values + j * job->k, bias ? &bias[j] : NULL));
+}
+
+static qg_status finish(product_job *job, void *out) {
+    row_work work = {.job = job, .out = out};
+    bool wide = is_wide(job->unit);
+    if (wide && qg_software_has_vectors() && !job->options->scalar) {
+        software_product p = software_operands(job, 0, job->k);
+        job->impl = qg_unit_isa();
+        return qg_software_wide_sums(&p, job->options->bias, job->options->out_type, out);
+    }
+    for_each_row(&work, wide ? finish_wide_row : finish_row);
+    return QG_OK;
 }
 
 // ----------------------------------------------------------------------------------------- buffers
@@ -439,10 +482,6 @@ static qg_status expand_scales(const qg_unit_row *row, operand_view *v) {
     return QG_OK;
 }
 
-static bool is_wide(const qg_unit *unit) {
-    return unit->id == QG_UNIT_EXACT || unit->id == QG_UNIT_FP64;
-}
-
 static qg_status allocate_sums(product_job *job) {
     int64_t count, bytes;
     if (!qg_size_multiply(job->m, job->n, &count) ||
@@ -452,17 +491,25 @@ static qg_status allocate_sums(product_job *job) {
     qg_status status = QG_OK;
     if (!is_wide(job->unit))
         status = allocate_floats(&job->acc, count, "the sums of a product");
-    if (status == QG_OK && job->unit->promote > 0)
+    if (status == QG_OK && job->unit->promote > 0 && !job->plan.row)
         status = allocate_floats(&job->promoted, count, "the sums of a promotion interval");
     if (status == QG_OK && job->plan.part < job->k)
         status = allocate_floats(&job->part, count, "the sums of a part of k");
     return status;
 }
 
+static qg_status allocate_promotion(const product_job *job, operand_view *v) {
+    int64_t longest = job->plan.part < job->k ? job->plan.part : job->k, count;
+    if (!qg_size_multiply(v->shape.blocks.m, qg_ceil_divide(longest, job->unit->promote), &count))
+        return qg_fail(QG_ERROR_OVERFLOW, "the scales of a product exceed 2^63 - 1 bytes");
+    return allocate_floats(&v->promotion, count, "the scales of a product");
+}
+
 static void release_view(operand_view *v) {
     qg_release(v->values);
     qg_release(v->block_scales);
     qg_release(v->factors);
+    qg_release(v->promotion);
 }
 
 static void release_job(product_job *job) {
@@ -496,8 +543,12 @@ static qg_status prepare(product_job *job) {
         qg_status status = expand_scales(job->plan.row, &job->a);
         return status == QG_OK ? expand_scales(job->plan.row, &job->b) : status;
     }
-    read_factors(&job->a, 0);
-    read_factors(&job->b, 0);
+    if (job->plan.scales == SCALES_IN_PROMOTION) {
+        qg_status status = allocate_promotion(job, &job->a);
+        return status == QG_OK ? allocate_promotion(job, &job->b) : status;
+    }
+    read_factors(&job->a, 0, job->a.factors, 1);
+    read_factors(&job->b, 0, job->b.factors, 1);
     return QG_OK;
 }
 
@@ -506,12 +557,10 @@ static qg_status run(product_job *job, void *out) {
     if (status != QG_OK)
         return status;
     qg_fp_state saved = qg_fp_enter();
-    bool wide = is_wide(job->unit);
-    if (!wide)
+    if (!is_wide(job->unit))
         status = sum_all(job);
-    row_work work = {.job = job, .out = out};
     if (status == QG_OK)
-        for_each_row(&work, wide ? finish_wide_row : finish_row);
+        status = finish(job, out);
     qg_fp_leave(saved);
     return status;
 }

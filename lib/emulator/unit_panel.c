@@ -1,11 +1,12 @@
 // The scalar panel: every output of a product as the row's chain over K. The specification that
 // faster variants are compared with. See qg_unit_panel_scalar in qg_unit.h.
 // Codes are decoded to numbers in slices of K that stay in cache; between slices the chain's C lies
-// in acc, which loses nothing. Results do not depend on threads.
+// in memory, which loses nothing. Results do not depend on threads.
 #include <parallel_internal.h>
 #include <qg_init.h>
 #include <qg_layout.h>
 #include <unit_internal.h>
+#include <unit_software_internal.h>
 
 // A tile of the output and a slice of K. SLICE is a multiple of every instruction's K.
 enum { TILE_ROWS = 8, TILE_COLUMNS = 32, SLICE = 512, SLICE_SCALES = SLICE / 16 };
@@ -56,29 +57,66 @@ static float chain_slice(const unit_model *x, unit_step step, int64_t length, co
     return qg_float_of_bits((uint32_t)d);
 }
 
-static void compute_tile(const qg_unit_product *p, const unit_model *x, tile t) {
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// sums = the chains over elements start .. end of K, rows `stride` apart.
+static void chain_tile(const qg_unit_product *p, const unit_model *x, tile t, int64_t start,
+                       int64_t end, float *sums, int64_t stride) {
     number_row a[TILE_ROWS], b;
     unit_step step = qg_unit_step_of(x->row->model);
-    for (int64_t from = 0; from < p->k; from += SLICE) {
-        int64_t rest = qg_round_up(p->k - from, x->row->k);
-        int64_t length = rest < SLICE ? rest : SLICE;
+    for (int64_t from = start; from < end; from += SLICE) {
+        int64_t length = least(qg_round_up(end - from, x->row->k), SLICE);
         for (int64_t i = 0; i < t.rows; i++)
-            load_row(x, &x->a, &p->a, t.row + i, p->k, from, length, &a[i]);
+            load_row(x, &x->a, &p->a, t.row + i, end, from, length, &a[i]);
         for (int64_t j = 0; j < t.columns; j++) {
-            load_row(x, &x->b, &p->b, t.column + j, p->k, from, length, &b);
+            load_row(x, &x->b, &p->b, t.column + j, end, from, length, &b);
             for (int64_t i = 0; i < t.rows; i++) {
-                float *acc = &p->acc[(t.row + i) * p->n + t.column + j];
-                *acc = chain_slice(x, step, length, &a[i], &b, from == 0 ? 0.0f : *acc);
+                float *sum = &sums[i * stride + j];
+                *sum = chain_slice(x, step, length, &a[i], &b, from == start ? 0.0f : *sum);
             }
         }
     }
 }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static float canonical(float x) { return x == x ? x : qg_float_of_bits(0x7fffffffu); }
+
+// acc and one interval's chain; qg_unit_fma's NaN is canonical.
+static float promoted(const qg_unit_product *p, int64_t row, int64_t column, int64_t interval,
+                      float chain, float acc) {
+    if (!p->row_factors)
+        return canonical(acc + chain);
+    int64_t intervals = qg_ceil_divide(p->k, p->promote);
+    float factor = p->row_factors[row * intervals + interval] *
+                   p->column_factors[column * intervals + interval];
+    return qg_unit_fma(factor, chain, acc);
+}
+
+static void promote_tile(const qg_unit_product *p, const unit_model *x, tile t) {
+    float sums[TILE_ROWS * TILE_COLUMNS];
+    for (int64_t interval = 0; interval * p->promote < p->k; interval++) {
+        int64_t start = interval * p->promote;
+        chain_tile(p, x, t, start, least(p->k, start + p->promote), sums, TILE_COLUMNS);
+        for (int64_t i = 0; i < t.rows; i++)
+            for (int64_t j = 0; j < t.columns; j++) {
+                float *acc = &p->acc[(t.row + i) * p->n + t.column + j];
+                *acc = promoted(p, t.row + i, t.column + j, interval, sums[i * TILE_COLUMNS + j],
+                                interval == 0 ? 0.0f : *acc);
+            }
+    }
+}
+
+static void compute_tile(const qg_unit_product *p, const unit_model *x, tile t) {
+    if (p->promote > 0)
+        promote_tile(p, x, t);
+    else
+        chain_tile(p, x, t, 0, p->k, &p->acc[t.row * p->n + t.column], p->n);
+}
 
 qg_status qg_unit_panel_scalar(const qg_unit_product *p) {
     if (p->row->model == QG_MODEL_FMA || p->row->accumulator != QG_FORMAT_FP32)
         return qg_fail(QG_ERROR_UNSUPPORTED, "panels accumulate in fp32");
+    if (p->promote % p->row->k != 0)
+        return qg_fail(QG_ERROR_UNSUPPORTED, "an interval of promotion is of whole instructions");
     unit_model x;
     qg_unit_model_prepare(p->row, p->a.format, p->b.format, &x);
     int64_t across = qg_ceil_divide(p->n, TILE_COLUMNS);

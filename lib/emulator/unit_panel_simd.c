@@ -20,6 +20,9 @@ static void scalar_run(const qg_fused_problem *problem, int64_t row, int64_t col
     p.a.codes += row * p.a.stride, p.b.codes += column * p.b.stride;
     if (p.a.scales)
         p.a.scales += row * p.a.scale_stride, p.b.scales += column * p.b.scale_stride;
+    int64_t intervals = p.promote ? (p.k + p.promote - 1) / p.promote : 0;
+    if (p.row_factors)
+        p.row_factors += row * intervals, p.column_factors += column * intervals;
     (void)qg_unit_panel_scalar(&p); // it fails only for rows that no kernel supports
 }
 
@@ -27,16 +30,28 @@ static qg_fused_operand operand_of(const qg_unit_matrix *x) {
     return (qg_fused_operand){x->format, x->codes, x->stride, x->scales, x->scale_stride};
 }
 
+static const int models[] = {QG_MODEL_T, QG_MODEL_ST, QG_MODEL_GST, QG_MODEL_PAIRS};
+enum { MODELS = sizeof models / sizeof models[0] };
+
+static bool has_kernels(int model) {
+    for (int i = 0; i < MODELS; i++)
+        if (models[i] == model)
+            return true;
+    return false;
+}
+
 static qg_status panel(const qg_unit_product *p, qg_isa isa) {
     const qg_unit_row *row = p->row;
-    if ((row->model != QG_MODEL_T && row->model != QG_MODEL_ST && row->model != QG_MODEL_GST) ||
-        (row->rho != QG_RHO_RZ_FP32 && row->rho != QG_RHO_RZ_E8M13))
+    if (!has_kernels(row->model) || (row->rho != QG_RHO_RZ_FP32 && row->rho != QG_RHO_RZ_E8M13))
         return qg_fail(QG_ERROR_UNSUPPORTED, "no SIMD kernel for this row");
     qg_fused_problem problem = {.m = p->m, .n = p->n, .k = p->k, .d = p->acc};
     problem.a = operand_of(&p->a), problem.b = operand_of(&p->b);
     problem.length = row->length, problem.bits = row->fraction, problem.floor = row->floor;
     problem.result = row->rho == QG_RHO_RZ_E8M13 ? QG_FUSED_RZ_E8M13 : QG_FUSED_RZ_FP32;
     problem.group = row->model == QG_MODEL_GST ? 16 : 0;
+    problem.pairs = row->model == QG_MODEL_PAIRS;
+    problem.promote = p->promote;
+    problem.row_scale = p->row_factors, problem.column_scale = p->column_factors;
     if (row->scale != QG_UNIT_NO_SCALE)
         problem.scale_format = (qg_format)row->scale, problem.scale_block = row->scale_block;
     problem.threads = p->threads;
@@ -69,20 +84,24 @@ static const struct {
     qg_unit_panel panel;
     bool built;
 } isas[QG_ISA_COUNT] = {
-    [QG_ISA_SCALAR] = {NULL, true},
+    [QG_ISA_SCALAR] = {NULL,                 true},
 #ifdef QG_HAVE_AVX2
-    [QG_ISA_AVX2] = {qg_unit_panel_avx2, true},
+    [QG_ISA_AVX2] = {qg_unit_panel_avx2,   true},
 #endif
 #ifdef QG_HAVE_AVX512
     [QG_ISA_AVX512] = {qg_unit_panel_avx512, true},
 #endif
 };
 
+static qg_isa installed = QG_ISA_SCALAR;
+
 static void install(qg_isa isa) {
-    static const int models[] = {QG_MODEL_T, QG_MODEL_ST, QG_MODEL_GST};
-    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
+    for (int i = 0; i < MODELS; i++)
         qg_unit_variant_set(models[i], isas[isa].panel ? qg_isa_name(isa) : NULL, isas[isa].panel);
+    installed = isa;
 }
+
+const char *qg_unit_isa(void) { return qg_isa_name(installed); }
 
 static qg_isa best_isa(void) {
     int isa = QG_ISA_COUNT - 1;
@@ -93,20 +112,20 @@ static qg_isa best_isa(void) {
 
 qg_status qg_unit_use_isa(const char *isa) {
     const char *name = isa ? isa : getenv("QG_ISA");
-    if (!name) {
+    if (!name || (!isa && !*name)) {
         install(best_isa());
         return QG_OK;
     }
+    const char *origin = isa ? "" : "QG_ISA: ";
     int i = qg_isa_find(name);
     if (i < 0)
         return qg_fail(QG_ERROR_ARGUMENT,
-                       "unknown instruction set %s%s; known are scalar, avx2, "
-                       "avx512",
-                       name, isa ? "" : " in QG_ISA");
+                       "%sunknown instruction set '%.40s'; known are scalar, avx2, avx512", origin,
+                       name);
     if (!isas[i].built)
-        return qg_fail(QG_ERROR_UNSUPPORTED, "this build has no %s code", name);
+        return qg_fail(QG_ERROR_UNSUPPORTED, "%sthis build has no %s code", origin, name);
     if (!qg_cpu_has((qg_isa)i))
-        return qg_fail(QG_ERROR_UNSUPPORTED, "this processor lacks %s", name);
+        return qg_fail(QG_ERROR_UNSUPPORTED, "%sthis processor lacks %s", origin, name);
     install((qg_isa)i);
     return QG_OK;
 }

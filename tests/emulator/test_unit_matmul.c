@@ -337,6 +337,9 @@ START_TEST(scales_in_the_promotion) {
             e.split = 0;
             make(&b, with_layout("e4m3", QG_LAYOUT_PER_ROW, 0, 0), 4, lengths[i], kind, 5);
             check_product(&e, 1);
+            e.unit = "blackwell_mma_fp8";
+            e.promote = 32;
+            check_product(&e, 1);
         }
 }
 END_TEST

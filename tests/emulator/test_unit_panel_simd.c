@@ -50,8 +50,28 @@ static void fill_scales(uint8_t *out, int64_t rows, int64_t count, const qg_unit
     }
 }
 
+// What a case promotes: nothing, or every `promote` elements, as sums or with factors.
+typedef struct promotion {
+    int64_t interval;
+    bool scaled;
+} promotion;
+
+// Mostly ordinary; some tiny, huge, infinite or NaN.
+static float *make_factors(int64_t count) {
+    float *out = malloc((size_t)(count + 1) * sizeof *out);
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits = draw();
+        if (draw() % 64)
+            bits = (bits & 0x807FFFFF) | (127 - 20 + draw() % 40) << 23;
+        memcpy(&out[i], &bits, sizeof bits);
+    }
+    return out;
+}
+
+static int taken; // comparisons made
+
 static void compare(const qg_unit_row *row, qg_format fa, qg_format fb, int64_t m, int64_t n,
-                    int64_t k, int tame) {
+                    int64_t k, int tame, promotion promote) {
     qg_format_info ia = qg_format_describe(fa), ib = qg_format_describe(fb);
     int64_t scales =
         row->scale == QG_UNIT_NO_SCALE ? 0 : (k + row->k - 1) / row->k * row->k / row->scale_block;
@@ -66,28 +86,35 @@ static void compare(const qg_unit_row *row, qg_format fa, qg_format fb, int64_t 
     p.a.codes = a, p.b.codes = b;
     if (scales)
         p.a.scales = sa, p.b.scales = sb;
+    p.promote = promote.interval;
+    int64_t intervals = promote.interval ? (k + promote.interval - 1) / promote.interval : 0;
+    float *fx = make_factors(m * intervals), *fy = make_factors(n * intervals);
+    if (promote.scaled)
+        p.row_factors = fx, p.column_factors = fy;
     p.acc = want;
     if (qg_unit_panel_scalar(&p) == QG_OK)
         for (int isa = 0; isa < 2; isa++) {
             p.acc = got;
             if ((isa ? qg_unit_panel_avx512 : qg_unit_panel_avx2)(&p) != QG_OK)
                 continue;
+            taken++;
             for (int64_t i = 0; i < m * n; i++)
                 REQUIRE(
                     memcmp(&want[i], &got[i], 4) == 0,
-                    "isa %d, unit %s formats %u %u L %d F %d %ldx%ldx%ld tame %d at %ld: %a, want "
-                    "%a",
+                    "isa %d, unit %s formats %u %u L %d F %d %ldx%ldx%ld tame %d promote %ld %d "
+                    "at %ld: %a, want %a",
                     isa, qg_unit_listed(row->unit), fa, fb, row->length, row->fraction, (long)m,
-                    (long)n, (long)k, tame, (long)i, (double)got[i], (double)want[i]);
+                    (long)n, (long)k, tame, (long)promote.interval, promote.scaled, (long)i,
+                    (double)got[i], (double)want[i]);
         }
-    free(a), free(b), free(sa), free(sb), free(want), free(got);
+    free(a), free(b), free(sa), free(sb), free(want), free(got), free(fx), free(fy);
 }
 
+static const qg_format formats[] = {QG_FORMAT_E4M3, QG_FORMAT_E5M2, QG_FORMAT_E2M3, QG_FORMAT_E3M2,
+                                    QG_FORMAT_E2M1, QG_FORMAT_FP16, QG_FORMAT_BF16, QG_FORMAT_TF32};
+enum { COUNT = sizeof formats / sizeof *formats };
+
 START_TEST(rows_equal_the_scalar_model) {
-    static const qg_format formats[] = {QG_FORMAT_E4M3, QG_FORMAT_E5M2, QG_FORMAT_E2M3,
-                                        QG_FORMAT_E3M2, QG_FORMAT_E2M1, QG_FORMAT_FP16,
-                                        QG_FORMAT_BF16, QG_FORMAT_TF32};
-    enum { COUNT = sizeof formats / sizeof *formats };
     for (size_t i = 0; qg_unit_row_at(i); i++) {
         const qg_unit_row *row = qg_unit_row_at(i);
         for (int x = 0; x < COUNT; x++)
@@ -96,8 +123,40 @@ START_TEST(rows_equal_the_scalar_model) {
                     ((formats[x] != QG_FORMAT_FP16 && formats[x] != QG_FORMAT_BF16) || x == y))
                     for (int tame = 0; tame < 2; tame++) {
                         int64_t m = 1 + draw() % 40, n = 1 + draw() % 70;
-                        compare(row, formats[x], formats[y], m, n, 1 + draw() % 200, tame);
+                        compare(row, formats[x], formats[y], m, n, 1 + draw() % 200, tame,
+                                (promotion){0, false});
                     }
+    }
+}
+END_TEST
+
+static bool has_avx2_kernel(const qg_unit_row *row) {
+    return row->model == QG_MODEL_T || row->model == QG_MODEL_ST || row->model == QG_MODEL_GST ||
+           row->model == QG_MODEL_PAIRS;
+}
+
+// Intervals of whole instructions, some of them not of whole panels of the kernels; the last one
+// may be short, K may end in the first.
+START_TEST(promoted_rows_equal_the_scalar_model) {
+    static const int64_t intervals[] = {32, 64, 96, 100, 128, 256, 1000};
+    enum { INTERVALS = sizeof intervals / sizeof *intervals };
+    for (size_t i = 0; qg_unit_row_at(i); i++) {
+        const qg_unit_row *row = qg_unit_row_at(i);
+        for (int x = 0; x < COUNT; x++) {
+            if (!qg_unit_row_takes(row, formats[x]) || row->accumulator != QG_FORMAT_FP32)
+                continue;
+            for (int at = 0; at < 2 * INTERVALS; at++) {
+                int64_t interval = intervals[at / 2];
+                if (interval % row->k)
+                    continue;
+                taken = 0;
+                compare(row, formats[x], formats[x], 1 + draw() % 20, 1 + draw() % 70,
+                        1 + draw() % 400, draw() % 4 != 0, (promotion){interval, at % 2});
+                REQUIRE(taken == 2 || !has_avx2_kernel(row) || !processor_has(0),
+                        "%s, format %u: %d variants take +promote:%ld", qg_unit_listed(row->unit),
+                        formats[x], taken, (long)interval);
+            }
+        }
     }
 }
 END_TEST
@@ -139,8 +198,14 @@ static void run_product(const char *unit_name, const char *recipe_name, const ch
 
 static void run_products(const char *want_impl) {
     run_product("hopper_wgmma", "e4m3", want_impl);
+    run_product("hopper_wgmma+promote:64+split:2", "e5m2", want_impl);
+    run_product("hopper_wgmma+promote:128", "deepseek_act128", want_impl);
+    run_product("hopper_mma_fp8", "e4m3", want_impl);
+    run_product("blackwell_mma_fp8+promote:128", "deepseek_act128", want_impl);
+    run_product("blackwell_mx+promote:96", "mxfp8", want_impl);
     run_product("blackwell_mx", "mxfp8", want_impl);
-    run_product("blackwell_mxf4", "nvfp4", NULL); // a kernel for AVX-512 with VNNI alone
+    run_product("blackwell_mxf4", "nvfp4", want_impl);
+    run_product("blackwell_mxf4+promote:64", "mxfp4", want_impl);
 }
 
 START_TEST(isa_is_installed) {
@@ -148,6 +213,7 @@ START_TEST(isa_is_installed) {
     unsetenv("QG_ISA");
     run_products("scalar"); // nothing is installed unasked
     const char *best = "scalar";
+    ck_assert_str_eq(qg_unit_isa(), "scalar");
     for (int i = 0; i < 2; i++) {
         qg_status status = qg_unit_use_isa(names[i]);
         ck_assert_msg(status == QG_OK || (status == QG_ERROR_UNSUPPORTED && *qg_detail()), "%s",
@@ -155,6 +221,7 @@ START_TEST(isa_is_installed) {
         ck_assert(status != QG_OK || processor_has(i));
         best = status == QG_OK ? names[i] : best;
         run_products(best);
+        ck_assert_str_eq(qg_unit_isa(), best);
     }
     ck_assert_int_eq(qg_unit_use_isa("scalar"), QG_OK);
     run_products("scalar");
@@ -168,13 +235,18 @@ START_TEST(isa_is_installed) {
     run_products("scalar");
     ck_assert_int_eq(qg_unit_use_isa(best), QG_OK); // a name given counts more
     run_products(best);
-    setenv("QG_ISA", "", 1);
+    setenv("QG_ISA", "neon", 1);
     ck_assert_int_eq(qg_unit_use_isa(NULL), QG_ERROR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(qg_detail(), "QG_ISA"));
+    ck_assert_int_eq(qg_unit_use_isa("scalar"), QG_OK);
+    setenv("QG_ISA", "", 1); // as if it were unset
+    ck_assert_int_eq(qg_unit_use_isa(NULL), QG_OK);
+    run_products(best);
 }
 END_TEST
 
 int main(void) {
-    const TTest *tests[] = {rows_equal_the_scalar_model, isa_is_installed};
+    const TTest *tests[] = {rows_equal_the_scalar_model, promoted_rows_equal_the_scalar_model,
+                            isa_is_installed};
     return RUN_SUITE("unit_panel_simd", tests);
 }

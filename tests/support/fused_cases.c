@@ -29,12 +29,13 @@ typedef struct kind {
     qg_format a, b;
     int length, bits, result, floor, group;
     qg_format scale; // 0: none
-    int scale_block;
+    int scale_block, pairs;
 } kind;
 
 // clang-format off
 #define F(name) QG_FORMAT_##name
-#define NO_SCALE 0, 0
+#define NO_SCALE 0, 0, 0
+#define PAIRS 0, 0, 1
 static const kind kinds[] = {
     {"wgmma e4m3", F(E4M3), F(E4M3), 32, 13, QG_FUSED_RZ_E8M13, -133, 0, NO_SCALE},
     {"wgmma e5m2", F(E5M2), F(E5M2), 32, 13, QG_FUSED_RZ_E8M13, -133, 0, NO_SCALE},
@@ -51,14 +52,17 @@ static const kind kinds[] = {
     {"blackwell e4m3", F(E4M3), F(E4M3), 32, 25, QG_FUSED_RZ_FP32, -133, 0, NO_SCALE},
     {"blackwell e5m2 e2m3", F(E5M2), F(E2M3), 32, 25, QG_FUSED_RZ_FP32, -133, 0, NO_SCALE},
     {"blackwell e3m2 e2m1", F(E3M2), F(E2M1), 32, 25, QG_FUSED_RZ_FP32, -133, 0, NO_SCALE},
-    {"mx e4m3", F(E4M3), F(E4M3), 32, 25, QG_FUSED_RZ_FP32, -133, 0, F(E8M0), 32},
-    {"mx e5m2 e3m2", F(E5M2), F(E3M2), 32, 25, QG_FUSED_RZ_FP32, -133, 0, F(E8M0), 32},
-    {"mx e2m1 e2m3", F(E2M1), F(E2M3), 32, 25, QG_FUSED_RZ_FP32, -133, 0, F(E8M0), 32},
-    {"nvfp4 ue4m3", F(E2M1), F(E2M1), 64, 35, QG_FUSED_RZ_FP32, -139, 16, F(UE4M3), 16},
-    {"mxfp4 e8m0", F(E2M1), F(E2M1), 64, 35, QG_FUSED_RZ_FP32, -139, 16, F(E8M0), 32},
-    {"mxfp4 e8m0 16", F(E2M1), F(E2M1), 64, 35, QG_FUSED_RZ_FP32, -139, 16, F(E8M0), 16},
+    {"mx e4m3", F(E4M3), F(E4M3), 32, 25, QG_FUSED_RZ_FP32, -133, 0, F(E8M0), 32, 0},
+    {"mx e5m2 e3m2", F(E5M2), F(E3M2), 32, 25, QG_FUSED_RZ_FP32, -133, 0, F(E8M0), 32, 0},
+    {"mx e2m1 e2m3", F(E2M1), F(E2M3), 32, 25, QG_FUSED_RZ_FP32, -133, 0, F(E8M0), 32, 0},
+    {"pairs e4m3", F(E4M3), F(E4M3), 16, 25, QG_FUSED_RZ_FP32, -133, 0, PAIRS},
+    {"pairs e5m2 e4m3", F(E5M2), F(E4M3), 16, 25, QG_FUSED_RZ_FP32, -133, 0, PAIRS},
+    {"nvfp4 ue4m3", F(E2M1), F(E2M1), 64, 35, QG_FUSED_RZ_FP32, -139, 16, F(UE4M3), 16, 0},
+    {"mxfp4 e8m0", F(E2M1), F(E2M1), 64, 35, QG_FUSED_RZ_FP32, -139, 16, F(E8M0), 32, 0},
+    {"mxfp4 e8m0 16", F(E2M1), F(E2M1), 64, 35, QG_FUSED_RZ_FP32, -139, 16, F(E8M0), 16, 0},
 };
 #undef NO_SCALE
+#undef PAIRS
 #undef F
 // clang-format on
 
@@ -173,6 +177,7 @@ static void one_case(const kind *kd, int64_t m, int64_t n, int64_t k) {
     p.b.format = kd->b, p.b.stride = (k + gap) * bytes_b;
     p.length = kd->length, p.bits = kd->bits, p.result = kd->result, p.floor = kd->floor;
     p.group = kd->group, p.scale_format = kd->scale, p.scale_block = kd->scale_block;
+    p.pairs = kd->pairs;
     p.fallback = qg_fused_run_scalar;
     int fill = (int)below(FILLS), c_fill = (int)below(C_FILLS);
     void *a = malloc((size_t)(m * p.a.stride)), *b = malloc((size_t)(n * p.b.stride));
@@ -191,12 +196,13 @@ static void one_case(const kind *kd, int64_t m, int64_t n, int64_t k) {
     if (kd->scale)
         p.a.scales = sa, p.b.scales = sb, p.a.scale_stride = p.b.scale_stride = blocks;
     float *row_scale = NULL, *column_scale = NULL;
-    if (kd->result == QG_FUSED_RZ_E8M13 && below(2)) {
-        static const int64_t periods[] = {32, 64, 128, 384};
-        p.promote = periods[below(4)];
+    if (below(2)) {
+        // Whole fused operations; kernels whose panels have 32 elements cut intervals otherwise.
+        int64_t unit = kd->length * (kd->pairs ? 2 : 1);
+        static const int64_t periods[] = {32, 64, 128, 256, 384, 100, 20};
+        p.promote = (periods[below(7)] + unit - 1) / unit * unit;
         int64_t segments = (k + p.promote - 1) / p.promote;
         if (below(2)) {
-            p.column_block = below(2) ? 1 : 128;
             row_scale = malloc((size_t)(m * segments * 4));
             column_scale = malloc((size_t)(n * segments * 4));
             fill_c(row_scale, m * segments, c_fill == C_RAW ? C_RAW : C_NORMAL);

@@ -152,9 +152,10 @@ static term scale_at(const qg_fused_problem *p, const formats *f, const qg_fused
     return decode(&f->scale, code & 0x7F);
 }
 
-// One fused operation over elements [at, at + L) of K; elements beyond k are zero codes.
+// One fused operation over elements [at, at + L) of K; elements from `end` on are zero codes. With
+// pairs, the L elements of [at, at + 2 L) whose bit 1 is that of `at`.
 static uint32_t fused(const qg_fused_problem *p, const formats *f, int64_t row, int64_t column,
-                      int64_t at, uint32_t c_bits) {
+                      int64_t at, int64_t end, uint32_t c_bits) {
     term x[MAX_LENGTH] = {{0}}, y[MAX_LENGTH] = {{0}};
     term c = decode_float(c_bits);
     sum s = {.emax = p->floor, .all_negative = c.negative};
@@ -164,9 +165,10 @@ static uint32_t fused(const qg_fused_problem *p, const formats *f, int64_t row, 
     int length = p->length;
     int group = p->group ? p->group : length;
     for (int i = 0; i < length; i++) {
-        if (at + i < p->k) {
-            x[i] = decode(&f->a, code_at(&p->a, &f->a, row, at + i));
-            y[i] = decode(&f->b, code_at(&p->b, &f->b, column, at + i));
+        int64_t k = p->pairs ? at + i / 2 * 4 + i % 2 : at + i;
+        if (k < end) {
+            x[i] = decode(&f->a, code_at(&p->a, &f->a, row, k));
+            y[i] = decode(&f->b, code_at(&p->b, &f->b, column, k));
         }
         note_specials(&s, x[i], y[i]);
         s.all_negative &= x[i].negative != y[i].negative;
@@ -175,7 +177,7 @@ static uint32_t fused(const qg_fused_problem *p, const formats *f, int64_t row, 
         raise_exponent(&s, c.exponent);
     // First pass: the largest exponent. Second pass: align and add.
     for (int pass = 0; pass < 2; pass++) {
-        for (int g = 0; g < length && at + g < p->k; g += group) {
+        for (int g = 0; g < length && at + g < end; g += group) {
             term sx = scale_at(p, f, &p->a, row, at + g);
             term sy = scale_at(p, f, &p->b, column, at + g);
             s.nan |= sx.nan | sy.nan;
@@ -224,26 +226,36 @@ static uint32_t fused(const qg_fused_problem *p, const formats *f, int64_t row, 
 
 static uint32_t canonical(float value) { return isnan(value) ? CANONICAL_NAN : bits_of(value); }
 
+static uint32_t chain(const qg_fused_problem *p, const formats *f, int64_t row, int64_t column,
+                      int64_t at, int64_t end, uint32_t c_bits) {
+    if (!p->pairs) {
+        for (; at < end; at += p->length)
+            c_bits = fused(p, f, row, column, at, end, c_bits);
+        return c_bits;
+    }
+    for (; at < end; at += 2 * p->length) {
+        uint32_t t = fused(p, f, row, column, at, end, 0);
+        t = fused(p, f, row, column, at + 2, end, t);
+        c_bits = canonical(float_of(t) + float_of(c_bits));
+    }
+    return c_bits;
+}
+
 uint32_t qg_fused_element(const qg_fused_problem *p, int64_t row, int64_t column) {
     formats f = {qg_format_describe(p->a.format), qg_format_describe(p->b.format),
                  qg_format_describe(p->scale_format)};
     uint32_t start = p->c ? bits_of(p->c[row * p->n + column]) : 0;
-    if (!p->promote) {
-        for (int64_t at = 0; at < p->k; at += p->length)
-            start = fused(p, &f, row, column, at, start);
-        return start;
-    }
+    if (!p->promote)
+        return chain(p, &f, row, column, 0, p->k, start);
     int64_t segments = (p->k + p->promote - 1) / p->promote;
     for (int64_t segment = 0; segment < segments; segment++) {
-        uint32_t part = 0;
         int64_t end = (segment + 1) * p->promote;
-        for (int64_t at = segment * p->promote; at < end && at < p->k; at += p->length)
-            part = fused(p, &f, row, column, at, part);
+        uint32_t part = chain(p, &f, row, column, segment * p->promote, end < p->k ? end : p->k, 0);
         if (!p->row_scale) {
             start = canonical(float_of(start) + float_of(part));
         } else {
             float scale = p->row_scale[row * segments + segment] *
-                          p->column_scale[column / p->column_block * segments + segment];
+                          p->column_scale[column * segments + segment];
             start = canonical(fmaf(scale, float_of(part), float_of(start)));
         }
     }
@@ -251,8 +263,10 @@ uint32_t qg_fused_element(const qg_fused_problem *p, int64_t row, int64_t column
 }
 
 void qg_fused_run_scalar(const qg_fused_problem *p, int64_t row, int64_t column, int64_t count) {
+    qg_fp_state saved = qg_fp_enter(); // promotion is in floating point; the caller may flush
     for (int64_t j = column; j < column + count; j++) {
         uint32_t bits = qg_fused_element(p, row, j);
         memcpy(&p->d[row * p->n + j], &bits, sizeof bits);
     }
+    qg_fp_leave(saved);
 }
