@@ -40,6 +40,7 @@ static const char *const NO_FORMAT = "";
 // Names of the few types that cases have, without writing them again and again.
 static const char *type_name(qg_format format) {
     switch (format) {
+    case QG_FORMAT_FP64: return "fp64"; // of recorded vectors
     case QG_FORMAT_FP32: return "fp32";
     case QG_FORMAT_BF16: return "bf16";
     case QG_FORMAT_FP16: return "fp16";
@@ -50,6 +51,11 @@ static const char *type_name(qg_format format) {
 // Only products have an output type, whatever the field holds.
 static const char *out_type_name(const qg_case *c) {
     return c->unit[0] ? type_name(c->out_type) : NO_FORMAT;
+}
+
+// Recorded vectors are no data that are rounded.
+static const char *input_type_name(const qg_case *c) {
+    return c->source && !c->source->recording ? type_name(c->input_type) : NO_FORMAT;
 }
 
 qg_cell qg_axis_cell(const void *row, qg_column column) {
@@ -67,7 +73,7 @@ qg_cell qg_axis_cell(const void *row, qg_column column) {
     case QG_COLUMN_LAYOUT_B: cell.text = c->layout_b; break;
     case QG_COLUMN_SCALE_RULE_B: cell.text = c->scale_rule_b; break;
     case QG_COLUMN_UNIT: cell.text = c->unit; break;
-    case QG_COLUMN_INPUT_TYPE: cell.text = c->source ? type_name(c->input_type) : NO_FORMAT; break;
+    case QG_COLUMN_INPUT_TYPE: cell.text = input_type_name(c); break;
     case QG_COLUMN_OUT_TYPE: cell.text = out_type_name(c); break;
     case QG_COLUMN_HAS_BIAS: cell.u64 = c->bias; break;
     case QG_COLUMN_BACKEND: cell.text = c->backend; break;
@@ -118,7 +124,7 @@ static void write_identity(qg_text_writer *w, const qg_case *c) {
         qg_text_writer_put(w, "\n", 1);
         if (axis == QG_AXIS_TENSOR) {
             put_line(w, "tensor_digest", sizeof "tensor_digest" - 1);
-            if (c->source && c->source->file)
+            if (c->source && !c->source->law)
                 qg_text_writer_number(w, c->source->digest, 16);
             qg_text_writer_put(w, "\n", 1);
         }

@@ -3,11 +3,15 @@
 //
 // For each size, thread count and unit: packing and decoding included, best and median over rounds
 // in which every path runs once, sgemm right before and after, so that load on the machine falls on
-// all alike. Only the ratios carry over to other machines.
+// all alike. Only the ratios carry over to other machines. "public" is the same product through
+// qg_emulator_scaled_matmul: quantized operands in, scales, promotion and epilogue, binary32 out.
 // Options: --sizes 256,512 --threads 1,2 --rounds N --only TEXT --tsv --cpu-time (the calling
 // thread's CPU time instead of wall time: for one thread on a busy machine). QG_ISA caps the
 // kernels. OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE are taken out of the environment.
 #include <fused_problem_internal.h>
+#include <isa_choice.h>
+#include <message.h>
+#include <qg_recipe_name.h>
 #include <qg_unit.h>
 
 #include <math.h>
@@ -35,7 +39,8 @@ typedef struct path {
     qg_format scale;
     int scale_block;
     int64_t promote;
-    int scaled;
+    int scaled, pairs;
+    const char *unit, *recipe_a, *recipe_b; // of the public product
 } path;
 
 enum { FP32 = QG_FUSED_RZ_FP32, E8M13 = QG_FUSED_RZ_E8M13 };
@@ -43,19 +48,34 @@ enum { FP32 = QG_FUSED_RZ_FP32, E8M13 = QG_FUSED_RZ_E8M13 };
 // clang-format off
 #define F(name) QG_FORMAT_##name
 static const path PATHS[] = {
-    {"hopper_e4m3", F(E4M3), F(E4M3), 32, 13, E8M13, -133, 0, 0, 0, 0, 0},
-    {"hopper_e5m2_e4m3", F(E5M2), F(E4M3), 32, 13, E8M13, -133, 0, 0, 0, 0, 0},
-    {"hopper_e4m3+promote:128", F(E4M3), F(E4M3), 32, 13, E8M13, -133, 0, 0, 0, 128, 0},
-    {"hopper_e4m3+scaled:128", F(E4M3), F(E4M3), 32, 13, E8M13, -133, 0, 0, 0, 128, 1},
-    {"ada_e4m3", F(E4M3), F(E4M3), 16, 13, E8M13, -132, 0, 0, 0, 0, 0},
-    {"blackwell_mx_e4m3", F(E4M3), F(E4M3), 32, 25, FP32, -133, 0, F(E8M0), 32, 0, 0},
-    {"blackwell_e4m3", F(E4M3), F(E4M3), 32, 25, FP32, -133, 0, 0, 0, 0, 0},
-    {"hopper_fp16", F(FP16), F(FP16), 16, 25, FP32, -133, 0, 0, 0, 0, 0},
-    {"hopper_bf16", F(BF16), F(BF16), 16, 25, FP32, -133, 0, 0, 0, 0, 0},
-    {"ampere_fp16", F(FP16), F(FP16), 8, 24, FP32, -132, 0, 0, 0, 0, 0},
-    {"hopper_tf32", F(TF32), F(TF32), 8, 25, FP32, -133, 0, 0, 0, 0, 0},
-    {"volta_fp16", F(FP16), F(FP16), 4, 23, FP32, -131, 0, 0, 0, 0, 0},
-    {"nvfp4", F(E2M1), F(E2M1), 64, 35, FP32, -139, 16, F(UE4M3), 16, 0, 0},
+    {"hopper_e4m3", F(E4M3), F(E4M3), 32, 13, E8M13, -133, 0, 0, 0, 0, 0, 0,
+     "hopper_wgmma", "e4m3", "e4m3"},
+    {"hopper_e5m2_e4m3", F(E5M2), F(E4M3), 32, 13, E8M13, -133, 0, 0, 0, 0, 0, 0,
+     "hopper_wgmma", "e5m2", "e4m3"},
+    {"hopper_e4m3+promote:128", F(E4M3), F(E4M3), 32, 13, E8M13, -133, 0, 0, 0, 128, 0, 0,
+     "hopper_wgmma+promote:128", "e4m3", "e4m3"},
+    {"hopper_e4m3+scaled:128", F(E4M3), F(E4M3), 32, 13, E8M13, -133, 0, 0, 0, 128, 1, 0,
+     "hopper_wgmma+promote:128", "deepseek_act128", "deepseek_w128x128"},
+    {"ada_e4m3", F(E4M3), F(E4M3), 16, 13, E8M13, -132, 0, 0, 0, 0, 0, 0,
+     "ada_mma", "e4m3", "e4m3"},
+    {"blackwell_mx_e4m3", F(E4M3), F(E4M3), 32, 25, FP32, -133, 0, F(E8M0), 32, 0, 0, 0,
+     "blackwell_mx", "mxfp8", "mxfp8"},
+    {"blackwell_e4m3", F(E4M3), F(E4M3), 32, 25, FP32, -133, 0, 0, 0, 0, 0, 0,
+     "blackwell_tcgen05", "e4m3", "e4m3"},
+    {"hopper_mma_e4m3", F(E4M3), F(E4M3), 16, 25, FP32, -133, 0, 0, 0, 0, 0, 1,
+     "hopper_mma_fp8", "e4m3", "e4m3"},
+    {"hopper_fp16", F(FP16), F(FP16), 16, 25, FP32, -133, 0, 0, 0, 0, 0, 0,
+     "hopper_mma", "fp16", "fp16"},
+    {"hopper_bf16", F(BF16), F(BF16), 16, 25, FP32, -133, 0, 0, 0, 0, 0, 0,
+     "hopper_mma", "bf16", "bf16"},
+    {"ampere_fp16", F(FP16), F(FP16), 8, 24, FP32, -132, 0, 0, 0, 0, 0, 0,
+     "ampere_mma", "fp16", "fp16"},
+    {"hopper_tf32", F(TF32), F(TF32), 8, 25, FP32, -133, 0, 0, 0, 0, 0, 0,
+     "hopper_mma", "tf32", "tf32"},
+    {"volta_fp16", F(FP16), F(FP16), 4, 23, FP32, -131, 0, 0, 0, 0, 0, 0,
+     "volta_mma", "fp16", "fp16"},
+    {"nvfp4", F(E2M1), F(E2M1), 64, 35, FP32, -139, 16, F(UE4M3), 16, 0, 0, 0,
+     "blackwell_mxf4", "nvfp4", "nvfp4"},
 };
 // clang-format on
 enum { PATH_COUNT = sizeof PATHS / sizeof *PATHS, ROUNDS_MAX = 64 };
@@ -159,7 +179,7 @@ static void pin_threads(int threads, int on) {
 
 static qg_isa isa = QG_ISA_AVX512;
 
-static void bench_path(const path *q, work *w, int threads, int rounds, int tsv) {
+static qg_fused_problem problem_of(const path *q, const work *w, int threads) {
     int64_t s = w->size;
     qg_fused_problem p = {.m = s, .n = s, .k = s, .d = w->z};
     qg_format_info fa = qg_format_describe(q->a), fb = qg_format_describe(q->b);
@@ -167,6 +187,7 @@ static void bench_path(const path *q, work *w, int threads, int rounds, int tsv)
     p.b = (qg_fused_operand){q->b, w->b, s * qg_format_code_bytes(&fb), NULL, 0};
     p.length = q->length, p.bits = q->bits;
     p.result = q->result, p.floor = q->floor, p.group = q->group, p.scale_format = q->scale;
+    p.pairs = q->pairs;
     p.scale_block = q->scale_block, p.promote = q->promote, p.threads = threads;
     p.fallback = count_left_out;
     if (q->scale) {
@@ -174,49 +195,115 @@ static void bench_path(const path *q, work *w, int threads, int rounds, int tsv)
         p.a.scale_stride = p.b.scale_stride = (s + q->scale_block - 1) / q->scale_block;
     }
     if (q->scaled)
-        p.row_scale = p.column_scale = w->scale, p.column_block = 128;
-    const qg_fused_kernel *kernel = qg_fused_kernel_choose(&p, isa);
-    if (!kernel)
-        return;
+        p.row_scale = p.column_scale = w->scale;
+    return p;
+}
+
+static void fill_operands(const path *q, const work *w) {
+    int64_t s = w->size;
     state = 88172645463325252ull;
     fill(w->a, q->a, s * s);
     fill(w->b, q->b, s * s);
     for (int64_t i = 0; i < s * s / 16; i++)
         w->sa[i] = (uint8_t)(q->scale == F(E8M0) ? 120 + draw() % 12 : 1 + draw() % 0x7E),
         w->sb[i] = (uint8_t)(q->scale == F(E8M0) ? 120 + draw() % 12 : 1 + draw() % 0x7E);
+}
+
+static double time_kernel(const qg_fused_kernel *kernel, const qg_fused_problem *p, void *space) {
+    double start = seconds();
+    kernel->run(p, space);
+    return seconds() - start;
+}
+
+static qg_recipe recipe_of(const char *name) {
+    qg_recipe recipe;
+    if (qg_recipe_find(name, &recipe) != QG_OK) {
+        fprintf(stderr, "bench_units: %s\n", qg_detail());
+        exit(1);
+    }
+    return recipe;
+}
+
+// The public product of the same codes; scales of four bytes are those of promotion.
+static double time_public(const path *q, const work *w, int threads) {
+    qg_recipe a = recipe_of(q->recipe_a), b = recipe_of(q->recipe_b);
+    const uint8_t *wide = (const uint8_t *)w->scale;
+    qg_matmul_operand in[2] = {
+        {&a, w->a, q->scale ? w->sa : wide, 1},
+        {&b, w->b, q->scale ? w->sb : wide, 1}
+    };
+    qg_matmul_options options = {.out_type = QG_FORMAT_FP32, .threads = threads};
+    qg_unit unit;
+    qg_status status = qg_unit_parse(q->unit, &unit);
+    double start = seconds();
+    if (status == QG_OK)
+        status = qg_emulator_scaled_matmul(&unit, &options, w->size, w->size, w->size, &in[0],
+                                           &in[1], w->z, NULL);
+    if (status != QG_OK) {
+        fprintf(stderr, "bench_units: %s: %s\n", q->name, qg_detail());
+        exit(1);
+    }
+    return seconds() - start;
+}
+
+typedef struct times {
+    double kernel[ROUNDS_MAX], whole[ROUNDS_MAX], blas[ROUNDS_MAX]; // whole: the public product
+    double kernel_ratio[ROUNDS_MAX], whole_ratio[ROUNDS_MAX];
+} times;
+
+static void time_round(const path *q, const qg_fused_kernel *kernel, const qg_fused_problem *p,
+                       const work *w, times *t, int i) {
+    double before = time_sgemm(w);
+    // OpenBLAS's workers spin for some 25 ms after a call, on the cores that run() needs.
+    if (p->threads > 1) {
+        nanosleep(&(struct timespec){0, 40000000}, NULL);
+        pin_threads(p->threads, 1);
+    }
+    t->kernel[i] = time_kernel(kernel, p, w->space);
+    t->whole[i] = time_public(q, w, p->threads);
+    if (p->threads > 1)
+        pin_threads(p->threads, 0);
+    double after = time_sgemm(w);
+    t->blas[i] = before < after ? before : after;
+    t->kernel_ratio[i] = t->blas[i] / t->kernel[i];
+    t->whole_ratio[i] = t->blas[i] / t->whole[i];
+}
+
+static void report(const path *q, const char *kernel, const work *w, int threads, int rounds,
+                   times *t, int tsv) {
+    double s = (double)w->size, work_done = s * s * s * 1e-9;
+    // median sorts: the best is then first.
+    double kernel_ratio = median(t->kernel_ratio, rounds);
+    double whole_ratio = median(t->whole_ratio, rounds);
+    double own = median(t->kernel, rounds), whole = median(t->whole, rounds);
+    double blas = median(t->blas, rounds);
+    printf(tsv ? "%s\t%s\t%ld\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.4f\t%.4f\t%.2f\t%.2f\t%.4f\t%.4f\n"
+               : "%-24s %-11s %5ld %2d %9.2f %9.2f %9.2f %9.2f %8.3f %8.3f %9.2f %9.2f %8.3f "
+                 "%8.3f\n",
+           q->name, kernel, (long)w->size, threads, work_done / t->kernel[0], work_done / own,
+           work_done / t->blas[0], work_done / blas, t->blas[0] / t->kernel[0], kernel_ratio,
+           work_done / t->whole[0], work_done / whole, t->blas[0] / t->whole[0], whole_ratio);
+    fflush(stdout);
+}
+
+static void bench_path(const path *q, work *w, int threads, int rounds, int tsv) {
+    qg_fused_problem p = problem_of(q, w, threads);
+    const qg_fused_kernel *kernel = qg_fused_kernel_choose(&p, isa);
+    if (!kernel)
+        return;
+    fill_operands(q, w);
     if (kernel->workspace(&p) > w->room) {
         free(w->space);
         w->room = (kernel->workspace(&p) + 4095) / 4096 * 4096;
         w->space = aligned_alloc(4096, w->room);
     }
     openblas_set_num_threads(threads);
-    kernel->run(&p, w->space);
+    time_kernel(kernel, &p, w->space);
     time_sgemm(w);
-    double own[ROUNDS_MAX], blas[ROUNDS_MAX], ratio[ROUNDS_MAX];
-    for (int i = 0; i < rounds; i++) {
-        double before = time_sgemm(w);
-        // OpenBLAS's workers spin for some 25 ms after a call, on the cores that run() needs.
-        if (threads > 1) {
-            nanosleep(&(struct timespec){0, 40000000}, NULL);
-            pin_threads(threads, 1);
-        }
-        double start = seconds();
-        kernel->run(&p, w->space);
-        own[i] = seconds() - start;
-        if (threads > 1)
-            pin_threads(threads, 0);
-        double after = time_sgemm(w);
-        blas[i] = before < after ? before : after;
-        ratio[i] = blas[i] / own[i];
-    }
-    double work_done = (double)s * (double)s * (double)s * 1e-9;
-    double middle = median(ratio, rounds), own_median = median(own, rounds);
-    double blas_median = median(blas, rounds); // sorts: the best is now first
-    printf(tsv ? "%s\t%s\t%ld\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.4f\t%.4f\n"
-               : "%-24s %-11s %5ld %2d %9.2f %9.2f %9.2f %9.2f %8.3f %8.3f\n",
-           q->name, kernel->name, (long)s, threads, work_done / own[0], work_done / own_median,
-           work_done / blas[0], work_done / blas_median, blas[0] / own[0], middle);
-    fflush(stdout);
+    times t;
+    for (int i = 0; i < rounds; i++)
+        time_round(q, kernel, &p, w, &t, i);
+    report(q, kernel->name, w, threads, rounds, &t, tsv);
 }
 
 static int next_number(const char **text) {
@@ -237,19 +324,17 @@ static void start_without_openblas_settings(char **argv) {
     exit(5);
 }
 
-// What QG_ISA allows; unset, all.
+// What QG_ISA allows; unset, what the processor has.
 static qg_isa isa_cap(void) {
-    qg_status status = qg_unit_use_isa(NULL);
-    if (status != QG_OK) {
-        fprintf(stderr, "bench_units: QG_ISA: %s\n", qg_detail());
-        exit(2);
-    }
-    const char *cap = getenv("QG_ISA");
-    return cap ? (qg_isa)qg_isa_find(cap) : QG_ISA_AVX512; // it has been checked
+    int code = qg_isa_choose(NULL);
+    if (code)
+        exit(code);
+    return (qg_isa)qg_isa_find(qg_unit_isa());
 }
 
 int main(int argc, char **argv) {
     start_without_openblas_settings(argv);
+    qg_message_program("bench_units");
     isa = isa_cap();
     const char *sizes = "256,512,1024,2048", *threads = "1,2", *only = "";
     int rounds = 7, tsv = 0;
@@ -278,12 +363,14 @@ int main(int argc, char **argv) {
     rounds = rounds < 1 ? 1 : rounds > ROUNDS_MAX ? ROUNDS_MAX : rounds;
     if (!tsv)
         printf(
-            "G multiply-adds/s; OpenBLAS core: %s\n%-24s %-11s %5s %2s %9s %9s %9s %9s %8s %8s\n",
+            "G multiply-adds/s; OpenBLAS core: %s\n%-24s %-11s %5s %2s %9s %9s %9s %9s %8s %8s %9s "
+            "%9s %8s %8s\n",
             openblas_get_corename(), "path", "kernel", "size", "t", "best", "median", "sgemm",
-            "median", "ratio", "median");
+            "median", "ratio", "median", "public", "median", "ratio", "median");
     else
         printf("path\tkernel\tsize\tthreads\tbest\tmedian\tsgemm_best\tsgemm_median\tratio_best\t"
-               "ratio_median\n");
+               "ratio_median\tpublic_best\tpublic_median\tpublic_ratio_best\t"
+               "public_ratio_median\n");
     for (const char *at = sizes; *at;) {
         work w = {.size = next_number(&at)};
         size_t count = (size_t)(w.size * w.size);

@@ -1,12 +1,14 @@
 // check_vectors: verifies .qgvec files with the emulator, and generates them.
 // Owns options, messages and exit codes; the format is qgvec.h's, the operands vector_operands.h's.
 #include <file_replace_internal.h>
+#include <isa_choice.h>
 #include <message.h>
 #include <qg_init.h>
 #include <qg_version.h>
 #include <qgvec.h>
 #include <vector_operands.h>
 #include <vector_request.h>
+#include <vector_run.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -42,154 +44,53 @@ typedef struct options {
     qg_vector_request request;
 } options;
 
-// ------------------------------------------------------------------------------------------ files
-
-typedef struct text_file {
-    char *text;
-    size_t size;
-} text_file;
-
-static qg_status read_stream(FILE *stream, const char *name, text_file *out) {
-    size_t room = 1 << 16;
-    out->text = malloc(room);
-    while (out->text) {
-        out->size += fread(out->text + out->size, 1, room - out->size, stream);
-        if (out->size < room)
-            break;
-        char *text = room <= SIZE_MAX / 2 ? realloc(out->text, 2 * room) : NULL;
-        if (!text)
-            free(out->text);
-        out->text = text;
-        room *= 2;
-    }
-    if (!out->text)
-        return qg_fail(QG_ERROR_MEMORY, "%s: no memory for its text", name);
-    if (ferror(stream))
-        return qg_fail(QG_ERROR_IO, "%s: cannot read: %s", name, strerror(errno));
-    return QG_OK;
-}
-
-static qg_status read_text(const char *path, text_file *out) {
-    *out = (text_file){NULL, 0};
-    if (!strcmp(path, "-"))
-        return read_stream(stdin, path, out);
-    FILE *stream = fopen(path, "rb");
-    if (!stream)
-        return qg_fail(QG_ERROR_IO, "%s: cannot open: %s", path, strerror(errno));
-    qg_status status = read_stream(stream, path, out);
-    fclose(stream);
-    return status;
-}
-
 // ----------------------------------------------------------------------------------------- verify
 
-enum { SHOWN_MISMATCHES = 10, SHOWN_DIGITS = 80 };
+enum { SHOWN_MISMATCHES = 10, MISMATCH_SIZE = 2048 };
 
 typedef struct tally {
-    int64_t lines, mismatches;
+    int64_t lines, mismatches;       // of all files
+    int64_t file_lines, file_faults; // of the one under way
     bool quiet;
 } tally;
 
-// Reads a file to its end without running it.
-static qg_status check_syntax(const char *path, const text_file *file) {
-    qg_vector_reader reader;
-    qg_vector_case c;
-    bool ended = false;
-    qg_status status = qg_vector_reader_open(path, file->text, file->size, &reader);
+// The fields that differ, and the inputs; of long ones the beginning.
+static void show_mismatch(const qg_vector_line *line) {
+    char text[MISMATCH_SIZE];
+    qg_vector_describe_mismatch(line, true, QG_VECTOR_DIGITS_MOST, text, sizeof text);
+    printf("%s:%" PRId64 ":%s\n", line->reader->name, line->reader->line, text);
+}
+
+static void take_line(void *context, const qg_vector_line *line) {
+    tally *sum = context;
+    sum->file_lines++;
+    if (line->matches)
+        return;
+    sum->file_faults++;
+    if (sum->mismatches + sum->file_faults <= SHOWN_MISMATCHES)
+        show_mismatch(line);
+}
+
+static qg_status verify_file(const char *path, const qg_vector_text *file, tally *sum) {
+    sum->file_lines = sum->file_faults = 0;
+    qg_status status = qg_vector_run(path, file, take_line, sum);
     if (status != QG_OK)
         return status;
-    status = qg_vector_case_create(&reader.header, &c);
-    while (status == QG_OK && !ended)
-        status = qg_vector_reader_next(&reader, &c, &ended);
-    qg_vector_case_free(&c);
-    return status;
-}
-
-static bool same_field(const qg_vector_field *f, const uint64_t *a, const uint64_t *b) {
-    return memcmp(a, b, (size_t)f->count * sizeof *a) == 0;
-}
-
-// The fields that differ, and the inputs; of long ones the beginning.
-static void show_mismatch(const qg_vector_reader *r, const qg_vector_case *wanted,
-                          const qg_vector_case *got) {
-    char text[SHOWN_DIGITS + 1];
-    printf("%s:%" PRId64 ":", r->name, r->line);
-    for (int32_t i = 0; i < r->header.field_count; i++) {
-        const qg_vector_field *f = &r->header.fields[i];
-        if (f->is_output && same_field(f, wanted->values[i], got->values[i]))
-            continue;
-        int64_t first = 0; // the element that differs
-        while (f->is_output && wanted->values[i][first] == got->values[i][first])
-            first++;
-        qg_vector_print_field(f, wanted->values[i], text, sizeof text);
-        printf(" %s %s%s", f->name, f->is_output ? "wanted " : "", text);
-        if (!f->is_output)
-            continue;
-        qg_vector_print_field(f, got->values[i], text, sizeof text);
-        printf(" got %s", text);
-        if (f->count > 1)
-            printf(" (element %" PRId64 ": %0*" PRIx64 ", %0*" PRIx64 ")", first, f->digits,
-                   wanted->values[i][first], f->digits, got->values[i][first]);
-    }
-    printf("\n");
-}
-
-static bool matches(const qg_vector_header *h, const qg_vector_case *a, const qg_vector_case *b) {
-    for (int32_t i = 0; i < h->field_count; i++)
-        if (!same_field(&h->fields[i], a->values[i], b->values[i]))
-            return false;
-    return true;
-}
-
-static qg_status verify_lines(qg_vector_reader *reader, qg_vector_case *wanted, qg_vector_case *got,
-                              tally *sum) {
-    int64_t lines = 0, mismatches = 0;
-    for (;;) {
-        bool ended;
-        qg_status status = qg_vector_reader_next(reader, wanted, &ended);
-        if (status == QG_OK && !ended)
-            status = qg_vector_evaluate(&reader->header, wanted, got);
-        if (status != QG_OK)
-            return status;
-        if (ended)
-            break;
-        lines++;
-        if (matches(&reader->header, wanted, got))
-            continue;
-        mismatches++;
-        if (sum->mismatches + mismatches <= SHOWN_MISMATCHES)
-            show_mismatch(reader, wanted, got);
-    }
-    sum->lines += lines;
-    sum->mismatches += mismatches;
-    if (!sum->quiet || mismatches > 0)
-        printf("%s: %" PRId64 " matches, %" PRId64 " mismatches\n", reader->name,
-               lines - mismatches, mismatches);
+    sum->lines += sum->file_lines;
+    sum->mismatches += sum->file_faults;
+    if (!sum->quiet || sum->file_faults > 0)
+        printf("%s: %" PRId64 " matches, %" PRId64 " mismatches\n", path,
+               sum->file_lines - sum->file_faults, sum->file_faults);
     return QG_OK;
 }
 
-static qg_status verify_file(const char *path, const text_file *file, tally *sum) {
-    qg_vector_reader reader;
-    qg_vector_case wanted = {{NULL}}, got = {{NULL}};
-    qg_status status = qg_vector_reader_open(path, file->text, file->size, &reader);
-    if (status == QG_OK)
-        status = qg_vector_case_create(&reader.header, &wanted);
-    if (status == QG_OK)
-        status = qg_vector_case_create(&reader.header, &got);
-    if (status == QG_OK)
-        status = verify_lines(&reader, &wanted, &got, sum);
-    qg_vector_case_free(&wanted);
-    qg_vector_case_free(&got);
-    return status;
-}
-
 // Every file's faults, before anything runs. 2 goes before 5.
-static int check_files(const char **paths, int count, text_file *files) {
+static int check_files(const char **paths, int count, qg_vector_text *files) {
     int worst = 0;
     for (int i = 0; i < count; i++) {
-        qg_status status = read_text(paths[i], &files[i]);
+        qg_status status = qg_vector_text_read(paths[i], paths[i], &files[i]);
         if (status == QG_OK)
-            status = check_syntax(paths[i], &files[i]);
+            status = qg_vector_check(paths[i], &files[i]);
         if (status == QG_OK)
             continue;
         qg_message_error("%s", qg_detail());
@@ -217,7 +118,7 @@ static int verdict(const tally *sum) {
 
 static int verify(const char **paths, int count, bool quiet) {
     tally sum = {.quiet = quiet};
-    text_file *files = calloc((size_t)count, sizeof *files);
+    qg_vector_text *files = calloc((size_t)count, sizeof *files);
     int code = files ? check_files(paths, count, files) : EXIT_SYSTEM;
     for (int i = 0; code == 0 && i < count; i++) {
         qg_status status = verify_file(paths[i], &files[i], &sum);
@@ -227,7 +128,7 @@ static int verify(const char **paths, int count, bool quiet) {
         }
     }
     for (int i = 0; files && i < count; i++)
-        free(files[i].text);
+        qg_vector_text_free(&files[i]);
     free(files);
     return code ? code : verdict(&sum);
 }
@@ -364,25 +265,12 @@ static int generate(const options *o) {
 
 // ---------------------------------------------------------------------------------------- options
 
-// The emulator is scalar: a cap on SIMD changes nothing, but an impossible one is an error.
-static qg_status check_isa(const char *isa) {
-    if (!isa || !*isa)
-        return QG_OK;
-    int found = qg_isa_find(isa);
-    if (found < 0)
-        return qg_fail(QG_ERROR_ARGUMENT, "unknown ISA %s; known are scalar, avx2, avx512", isa);
-    return qg_cpu_has((qg_isa)found)
-               ? QG_OK
-               : qg_fail(QG_ERROR_ARGUMENT, "ISA %s: this processor does not have it", isa);
-}
-
 static qg_status check_common(const options *o) {
     enum { MOST_THREADS = 1024 };
     uint64_t threads = 0;
     if (o->verbose && o->quiet)
         return qg_fail(QG_ERROR_ARGUMENT, "--verbose and --quiet exclude each other");
-    qg_status status = qg_vector_request_number("threads", o->threads, 1, MOST_THREADS, &threads);
-    return status == QG_OK ? check_isa(o->isa ? o->isa : getenv("QG_ISA")) : status;
+    return qg_vector_request_number("threads", o->threads, 1, MOST_THREADS, &threads);
 }
 
 static int run(const options *o, const char **words) {
@@ -396,6 +284,9 @@ static int run(const options *o, const char **words) {
         qg_message_error("%s", qg_detail());
         return qg_message_exit_code(status);
     }
+    int code = qg_isa_choose(o->isa);
+    if (code)
+        return code;
     if (count > 0 && !strcmp(words[0], "generate")) {
         if (count == 1)
             return generate(o);

@@ -137,6 +137,55 @@ static void print_rules(FILE *stream) {
     qg_text_grid_print(&grid, stream);
 }
 
+// ------------------------------------------------------------------------------------------ units
+
+// Whether a row of the unit, or of any for QG_UNIT_COUNT, is known in this way.
+static bool has_evidence(int unit, int evidence) {
+    const qg_unit_row *row;
+    for (size_t i = 0; (row = qg_unit_row_at(i)) != NULL; i++)
+        if ((row->unit == unit || unit == QG_UNIT_COUNT) && row->evidence == evidence)
+            return true;
+    return false;
+}
+
+// The tags of a unit's rows; none for software units, which are their definition.
+static void evidence_of(int unit, char text[QG_CELL_SIZE]) {
+    text[0] = 0;
+    for (int i = 0; i < QG_EVIDENCE_COUNT; i++) {
+        size_t length = strlen(text);
+        if (has_evidence(unit, i))
+            snprintf(text + length, QG_CELL_SIZE - length, "%s%s", length ? " " : "",
+                     qg_evidence_tag(i));
+    }
+}
+
+static void unit_cell(const void *context, int64_t row, int column, char text[QG_CELL_SIZE]) {
+    (void)context;
+    if (column == 0)
+        snprintf(text, QG_CELL_SIZE, "  %s%s", qg_unit_listed((size_t)row),
+                 row == QG_UNIT_FP32_BLOCKED ? ":N" : "");
+    else if (column == 1)
+        evidence_of((int)row, text);
+    else
+        snprintf(text, QG_CELL_SIZE, "%s", qg_unit_what((int)row));
+}
+
+static void print_units(FILE *stream) {
+    qg_text_grid grid = {
+        .columns = 3,
+        .rows = QG_UNIT_NATIVE, // which is no arithmetic of its own and comes last
+        .cell = unit_cell,
+        .width = WIDTH,
+        .title = {"  unit", "known by", "what it is"}
+    };
+    heading(stream, "Matrix units (--units; +promote:N adds into binary32 every N elements of k,\n"
+                    "+split:N cuts k in N; sequential units: +rtz, +rtn)");
+    qg_text_grid_print(&grid, stream);
+    for (int i = 0; i < QG_EVIDENCE_COUNT; i++)
+        if (has_evidence(QG_UNIT_COUNT, i))
+            fprintf(stream, "  %s: %s\n", qg_evidence_tag(i), qg_evidence_what(i));
+}
+
 // --------------------------------------------------------------------------------------- the rest
 
 static const char *op_name(size_t i) { return qg_op_listed(i) ? qg_op_listed(i)->name : NULL; }
@@ -153,6 +202,7 @@ void qg_name_list(FILE *stream) {
     print_elements(stream);
     print_recipes(stream);
     print_rules(stream);
+    print_units(stream);
     heading(stream, "Roundings (--rounding; stochastic:A|B|C[:BITS] is the long form)");
     print_words(stream, qg_rounding_listed);
     heading(stream, "Layouts (--layouts; also default)");
@@ -162,7 +212,7 @@ void qg_name_list(FILE *stream) {
     fprintf(stream, "  tensors:FILE[#GLOB]: real tensors; tensors:minilm.h5 is shipped\n");
     heading(stream, "Operations (--ops)");
     print_words(stream, op_name);
-    heading(stream, "Input types (--inputs)");
+    heading(stream, "Types of the input (--inputs) and of products (--out-types)");
     print_words(stream, qg_input_listed);
     heading(stream, "Backends (--backends)");
     print_words(stream, qg_backend_named);

@@ -7,6 +7,16 @@ static const qg_op OPS[] = {
      QG_OP_TENSOR, {""},
      qg_op_error_bytes, qg_op_error_cost,
      qg_op_error_run},
+    {"gemm",
+     "error of the product of quantized operands", true,
+     QG_OP_PRODUCT, {"source", "quantized"},
+     qg_op_gemm_bytes, qg_op_gemm_cost,
+     qg_op_gemm_run},
+    {"vectors",
+     "recorded vectors, line by line", false,
+     QG_OP_RECORDING, {""},
+     qg_op_vectors_bytes, qg_op_vectors_cost,
+     qg_op_vectors_run},
 };
 
 const qg_op *qg_op_listed(size_t i) { return i < sizeof OPS / sizeof OPS[0] ? &OPS[i] : NULL; }

@@ -66,25 +66,6 @@ static uint64_t digest_of(qg_workspace *workspace, const quantized *out) {
     return qg_digest_value(digest);
 }
 
-// Measured, but the data say little: 70 % zeros, 50 % saturated, or no numbers from a law.
-static void judge(const qg_case *c, qg_case_result *result) {
-    const qg_sums *s = &result->compared[0].sums;
-    int64_t odd = s->nan_reference + s->inf_reference + s->nan_output + s->inf_output;
-    double n = (double)s->n;
-    if (c->source->law && odd > 0)
-        qg_case_result_set(result, QG_CASE_MISTRUSTED,
-                           "%lld elements of synthetic data are NaN or infinite", (long long)odd);
-    else if ((double)s->zero_reference > 0.7 * n)
-        qg_case_result_set(result, QG_CASE_MISTRUSTED, "%.1f %% of the input is zero",
-                           100 * (double)s->zero_reference / n);
-    else if ((double)s->zero_output > 0.7 * n)
-        qg_case_result_set(result, QG_CASE_MISTRUSTED, "%.1f %% of the output is zero",
-                           100 * (double)s->zero_output / n);
-    else if ((double)result->counts.saturated > 0.5 * n)
-        qg_case_result_set(result, QG_CASE_MISTRUSTED, "%.1f %% of the elements saturated",
-                           100 * (double)result->counts.saturated / n);
-}
-
 static qg_status measure(const qg_case *c, qg_workspace *workspace, qg_case_result *result) {
     qg_input input;
     qg_status status = qg_workspace_input(workspace, c, 0, &input);
@@ -150,8 +131,10 @@ void qg_op_error_run(const qg_case *c, struct qg_workspace *workspace, qg_case_r
         return;
     }
     snprintf(result->impl_used, sizeof result->impl_used, "emulator");
-    if (measure(c, workspace, result) != QG_OK)
+    if (measure(c, workspace, result) != QG_OK) {
         qg_case_result_set(result, QG_CASE_FAILED, "%s", qg_detail());
-    else
-        judge(c, result);
+        return;
+    }
+    qg_op_judge_pairs(c, &result->compared[0].sums, "input", result);
+    qg_op_judge_saturation(&result->counts, result);
 }

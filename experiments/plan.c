@@ -24,8 +24,6 @@ void qg_plan_free(qg_plan *plan) {
         return;
     for (int64_t i = 0; i < plan->listed_count; i++)
         free(plan->listed[i]);
-    for (int64_t i = 0; i < plan->variant_count; i++)
-        free(plan->variants[i]);
     for (int64_t i = 0; i < plan->source_count; i++) {
         qg_law_free(plan->sources[i]->law);
         free(plan->sources[i]);
@@ -33,8 +31,8 @@ void qg_plan_free(qg_plan *plan) {
     for (int64_t i = 0; i < plan->file_count; i++)
         qg_tensor_file_close(plan->files[i].file);
     free(plan->listed);
-    free(plan->variants);
-    free(plan->variant_slots);
+    qg_kept_free(&plan->variants);
+    qg_kept_free(&plan->products);
     free(plan->sources);
     free(plan->files);
     free(plan->records);
@@ -72,7 +70,8 @@ qg_status qg_plan_list_value(qg_plan *plan, qg_axis axis, const char *value, con
 
 // A value that fits nothing is a mistake; of several, the most telling is named.
 static qg_status check_listed(const qg_plan *plan) {
-    static const qg_axis order[] = {QG_AXIS_LAYOUT, QG_AXIS_SCALE_RULE, QG_AXIS_ROUNDING,
+    static const qg_axis order[] = {QG_AXIS_UNIT,   QG_AXIS_FORMAT_B,   QG_AXIS_OUT_TYPE,
+                                    QG_AXIS_LAYOUT, QG_AXIS_SCALE_RULE, QG_AXIS_ROUNDING,
                                     QG_AXIS_FORMAT, QG_AXIS_DATA};
     for (size_t a = 0; a < sizeof order / sizeof order[0]; a++)
         for (int64_t i = 0; i < plan->listed_count; i++) {
@@ -87,10 +86,23 @@ static qg_status check_listed(const qg_plan *plan) {
 
 // ----------------------------------------------------------------------------------------- cases
 
+static void add_operand_b(const qg_plan *plan, const qg_product *p, qg_case *out) {
+    const qg_variant *b = qg_plan_variant(plan, p->b);
+    out->recipe_b = &b->recipe;
+    out->format_b = b->format;
+    out->layout_b = b->layout;
+    out->scale_rule_b = b->scale_rule;
+    out->unit = p->unit;
+    out->matrix_unit = &p->matrix_unit;
+    out->out_type = p->out_type;
+    out->bias = p->bias != 0;
+    if (!out->skip)
+        out->skip = p->skip;
+}
+
 void qg_record_case(const qg_plan *plan, const qg_record *record, qg_case *out) {
-    const qg_variant *v = plan->variants[record->variant];
+    const qg_variant *v = qg_plan_variant(plan, record->variant);
     const qg_plan_source *s = plan->sources[record->source];
-    static const qg_format inputs[] = {QG_FORMAT_FP32, QG_FORMAT_BF16, QG_FORMAT_FP16};
     *out = (qg_case){
         .op = qg_op_listed(record->op),
         .recipe = &v->recipe,
@@ -107,13 +119,16 @@ void qg_record_case(const qg_plan *plan, const qg_record *record, qg_case *out) 
         .data = s->source.data,
         .tensor = s->source.tensor,
         .source = &s->source,
-        .input_type = inputs[record->input],
+        .input_type = qg_input_format(record->input),
         .out_type = QG_FORMAT_FP32,
         .m = record->m,
+        .n = record->n,
         .k = record->k,
         .seed = record->seed,
         .skip = s->skipped ? s->skipped : v->skip,
     };
+    if (record->product != QG_NO_PRODUCT)
+        add_operand_b(plan, qg_plan_product(plan, record->product), out);
     if (!out->skip)
         out->unavailable = qg_backend_unavailable(out->backend);
 }
@@ -141,16 +156,65 @@ static qg_status add_record(qg_plan *plan, const qg_expanded *e, const qg_record
 
 // --------------------------------------------------------------------------------------- crossing
 
+static qg_status check_elements(const char *rows, int64_t a, const char *columns, int64_t b) {
+    int64_t elements;
+    if (qg_size_multiply(a, b, &elements) && elements <= MOST_ELEMENTS)
+        return QG_OK;
+    return qg_fail(QG_ERROR_OVERFLOW, "%s %" PRId64 " times %s %" PRId64 " is too many elements",
+                   rows, a, columns, b);
+}
+
 static qg_status cross_variants(qg_plan *plan, const qg_expanded *e, qg_record record) {
     qg_status status = QG_OK;
-    for (int64_t o = 0; o < e->ops.count; o++)
-        for (int64_t v = 0; v < e->variants.count; v++)
-            for (int64_t b = 0; b < e->backends.count && !status; b++) {
-                record.op = (uint8_t)e->ops.values[o];
-                record.variant = e->variants.values[v];
-                record.backend = (uint8_t)e->backends.values[b];
-                status = add_record(plan, e, &record);
-            }
+    record.product = QG_NO_PRODUCT;
+    for (int64_t v = 0; v < e->choices.count; v++)
+        for (int64_t b = 0; b < e->backends.count && !status; b++) {
+            record.variant = e->choices.items[v].variant;
+            record.backend = (uint8_t)e->backends.values[b];
+            status = add_record(plan, e, &record);
+        }
+    return status;
+}
+
+static qg_status cross_units(qg_plan *plan, const qg_expanded *e, qg_record record) {
+    qg_status status = QG_OK;
+    for (int64_t i = 0; i < e->crossed.count; i++) {
+        const qg_product *p = qg_plan_product(plan, e->crossed.values[i]);
+        record.product = e->crossed.values[i];
+        record.variant = p->a;
+        for (int64_t b = 0; b < e->backends.count && !status; b++) {
+            if (!qg_unit_runs_on(&p->matrix_unit, e->backends.values[b]))
+                continue;
+            record.backend = (uint8_t)e->backends.values[b];
+            status = add_record(plan, e, &record);
+        }
+    }
+    return status;
+}
+
+static qg_status cross_products(qg_plan *plan, const qg_expanded *e, qg_record record) {
+    qg_status status = QG_OK;
+    for (int64_t i = 0; i < e->n.count && !status; i++) {
+        record.n = (int64_t)e->n.values[i];
+        status = check_elements("n", record.n, "k", record.k);
+        if (!status)
+            status = check_elements("m", record.m, "n", record.n);
+        if (!status)
+            status = cross_units(plan, e, record);
+    }
+    return status;
+}
+
+static qg_status cross_ops(qg_plan *plan, const qg_expanded *e, qg_record record) {
+    qg_status status = QG_OK;
+    for (int64_t o = 0; o < e->ops.count && !status; o++) {
+        record.op = (uint8_t)e->ops.values[o];
+        switch (qg_op_listed(record.op)->kind) {
+        case QG_OP_TENSOR: status = cross_variants(plan, e, record); break;
+        case QG_OP_PRODUCT: status = cross_products(plan, e, record); break;
+        default: break;
+        }
+    }
     return status;
 }
 
@@ -160,15 +224,24 @@ static qg_status cross_inputs(qg_plan *plan, const qg_expanded *e, qg_record rec
         for (int64_t s = 0; s < e->seeds.count && !status; s++) {
             record.input = (uint8_t)e->inputs.values[i];
             record.seed = e->seeds.values[s];
-            status = cross_variants(plan, e, record);
+            status = cross_ops(plan, e, record);
         }
     return status;
+}
+
+// The first operation that has data.
+static uint8_t first_op(const qg_expanded *e) {
+    int64_t i = 0;
+    while (qg_op_listed((size_t)e->ops.values[i])->kind == QG_OP_RECORDING)
+        i++;
+    return (uint8_t)e->ops.values[i];
 }
 
 // A tensor that cannot be read is one case per format.
 static qg_status cross_unreadable(qg_plan *plan, const qg_expanded *e, qg_record record) {
     qg_status status = QG_OK;
-    record.op = (uint8_t)e->ops.values[0];
+    record.op = first_op(e);
+    record.product = QG_NO_PRODUCT;
     record.input = (uint8_t)e->inputs.values[0];
     record.backend = (uint8_t)e->backends.values[0];
     record.seed = e->seeds.values[0];
@@ -181,16 +254,31 @@ static qg_status cross_unreadable(qg_plan *plan, const qg_expanded *e, qg_record
 
 static qg_status cross_sizes(qg_plan *plan, const qg_expanded *e, qg_record record) {
     qg_status status = QG_OK;
-    for (int64_t i = 0; i < e->m.count; i++)
+    for (int64_t i = 0; i < e->m.count && !status; i++)
         for (int64_t j = 0; j < e->k.count && !status; j++) {
-            int64_t elements;
             record.m = (int64_t)e->m.values[i];
             record.k = (int64_t)e->k.values[j];
-            if (!qg_size_multiply(record.m, record.k, &elements) || elements > MOST_ELEMENTS)
-                return qg_fail(QG_ERROR_OVERFLOW,
-                               "m %" PRId64 " times k %" PRId64 " is too many elements", record.m,
-                               record.k);
-            status = cross_inputs(plan, e, record);
+            status = check_elements("m", record.m, "k", record.k);
+            if (!status)
+                status = cross_inputs(plan, e, record);
+        }
+    return status;
+}
+
+// The emulator runs recorded vectors; they have no data, sizes or seeds of their own.
+static qg_status cross_recordings(qg_plan *plan, const qg_expanded *e) {
+    qg_status status = QG_OK;
+    for (int64_t o = 0; o < e->ops.count; o++)
+        for (int64_t b = 0; b < e->backends.count; b++) {
+            if (qg_op_listed((size_t)e->ops.values[o])->kind != QG_OP_RECORDING ||
+                strcmp(qg_backend_named((size_t)e->backends.values[b]), "emulator") != 0)
+                continue;
+            for (int64_t i = 0; i < e->recorded.count && !status; i++) {
+                qg_record record = e->recorded.items[i];
+                record.op = (uint8_t)e->ops.values[o];
+                record.backend = (uint8_t)e->backends.values[b];
+                status = add_record(plan, e, &record);
+            }
         }
     return status;
 }
@@ -204,21 +292,49 @@ static qg_status cross(qg_plan *plan, const qg_expanded *e) {
                  : s->skipped  ? cross_unreadable(plan, e, record)
                                : cross_inputs(plan, e, record);
     }
-    return status;
+    return status ? status : cross_recordings(plan, e);
+}
+
+// Products with the backends that have their units.
+static int64_t product_count(const qg_plan *plan, const qg_expanded *e) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < e->crossed.count; i++) {
+        const qg_product *p = qg_plan_product(plan, e->crossed.values[i]);
+        for (int64_t b = 0; b < e->backends.count; b++)
+            count += qg_unit_runs_on(&p->matrix_unit, e->backends.values[b]);
+    }
+    return count;
+}
+
+// Cases of one input: of every operation.
+static bool count_per_input(const qg_plan *plan, const qg_expanded *e, int64_t *count) {
+    int64_t tensors, products;
+    bool fits = qg_size_multiply(e->choices.count, e->backends.count, &tensors) &&
+                qg_size_multiply(product_count(plan, e), e->n.count, &products);
+    *count = 0;
+    for (int64_t o = 0; o < e->ops.count && fits; o++) {
+        qg_op_kind kind = qg_op_listed((size_t)e->ops.values[o])->kind;
+        fits = qg_size_add(*count,
+                           kind == QG_OP_TENSOR    ? tensors
+                           : kind == QG_OP_PRODUCT ? products
+                                                   : 0,
+                           count);
+    }
+    return fits;
 }
 
 // Counts before crossing: what does not fit the limit is refused without taking memory.
 static qg_status check_count(const qg_plan *plan, const qg_expanded *e) {
-    int64_t laws = 0, total = 0;
+    int64_t laws = 0, inputs = 0, total = 0;
     for (int64_t i = 0; i < e->sources.count; i++)
         laws += plan->sources[e->sources.values[i]]->source.law != NULL;
-    const int64_t shared[] = {e->inputs.count, e->seeds.count, e->ops.count, e->variants.count,
-                              e->backends.count};
-    bool fits = qg_size_multiply(e->m.count, e->k.count, &total) &&
-                qg_size_multiply(total, laws, &total) &&
-                qg_size_add(total, e->sources.count - laws, &total);
-    for (size_t i = 0; i < sizeof shared / sizeof shared[0] && fits; i++)
-        fits = qg_size_multiply(total, shared[i], &total);
+    bool fits = qg_size_multiply(e->m.count, e->k.count, &inputs) &&
+                qg_size_multiply(inputs, laws, &inputs) &&
+                qg_size_add(inputs, e->sources.count - laws, &inputs) &&
+                qg_size_multiply(inputs, e->inputs.count, &inputs) &&
+                qg_size_multiply(inputs, e->seeds.count, &inputs) &&
+                count_per_input(plan, e, &total) && qg_size_multiply(total, inputs, &total) &&
+                qg_size_add(total, e->recorded.count, &total);
     if (!fits || total > QG_PLAN_MOST - plan->considered)
         return qg_fail(QG_ERROR_ARGUMENT, "the sweep has more than %d cases", QG_PLAN_MOST);
     return QG_OK;
@@ -238,7 +354,9 @@ static int by_place(const void *left, const void *right) {
     COMPARE(input);
     COMPARE(seed);
     COMPARE(op);
+    COMPARE(n);
     COMPARE(variant);
+    COMPARE(product);
     COMPARE(backend);
     return 0;
 }
@@ -284,22 +402,33 @@ static qg_status check_ids(const qg_plan *plan) {
     return QG_OK;
 }
 
+// Where the parts of +split:N begin depends on k.
+static qg_status check_split(const qg_plan *plan, qg_case *c) {
+    if (c->skip || c->op->kind != QG_OP_PRODUCT || !c->matrix_unit || c->matrix_unit->split == 0 ||
+        qg_unit_takes(c->matrix_unit, c->recipe, c->recipe_b, c->k, c->out_type) == QG_OK)
+        return QG_OK;
+    c->unavailable = NULL;
+    return qg_word_pool_keep(plan->pool, qg_detail(), &c->skip);
+}
+
 static qg_status make_cases(qg_plan *plan) {
+    qg_status status = QG_OK;
     sort_records(plan);
     plan->cases = malloc(((size_t)plan->record_count + 1) * sizeof *plan->cases);
     if (!plan->cases)
         return qg_fail(QG_ERROR_MEMORY, "out of memory for the plan");
-    for (int64_t i = 0; i < plan->record_count; i++) {
+    for (int64_t i = 0; i < plan->record_count && !status; i++) {
         qg_case *c = &plan->cases[i];
         qg_record_case(plan, &plan->records[i], c);
         c->order = i;
         c->id = qg_case_identity(c);
+        status = check_split(plan, c);
     }
     plan->count = plan->record_count;
     free(plan->records);
     plan->records = NULL;
     plan->record_count = plan->record_capacity = 0;
-    return check_ids(plan);
+    return status ? status : check_ids(plan);
 }
 
 // --------------------------------------------------------------------------------------- building
@@ -328,6 +457,8 @@ static qg_status add_sections(qg_plan *plan, const qg_plan_request *request, FIL
         qg_view view = {&request->sections[i], &request->command};
         status = add_section(plan, &view, text, &number);
     }
+    if (!status)
+        status = qg_check_command_axes(plan, &request->command);
     return status ? status : check_listed(plan);
 }
 

@@ -24,18 +24,25 @@ qg_status qg_index_add(qg_index_list *list, int32_t value) {
 }
 
 void qg_expanded_free(qg_expanded *e) {
-    free(e->formats);
+    free(e->formats.items);
+    free(e->formats_b.items);
     free(e->roundings);
     free(e->ops.values);
     free(e->inputs.values);
+    free(e->out_types.values);
     free(e->backends.values);
+    free(e->units.items);
+    free(e->choices.items);
     free(e->sources.values);
-    free(e->variants.values);
     free(e->unreadable.values);
+    free(e->crossed.values);
+    free(e->recorded.items);
     free(e->data_listed);
     qg_numbers_free(&e->m);
+    qg_numbers_free(&e->n);
     qg_numbers_free(&e->k);
     qg_numbers_free(&e->seeds);
+    qg_numbers_free(&e->bias);
     qg_expressions_free(&e->where);
     qg_expressions_free(&e->exclude);
 }
@@ -50,6 +57,11 @@ static const char *op_name(size_t i) {
 const char *qg_input_listed(size_t i) {
     static const char *const names[] = {"fp32", "bf16", "fp16"};
     return i < sizeof names / sizeof names[0] ? names[i] : NULL;
+}
+
+qg_format qg_input_format(size_t i) {
+    static const qg_format formats[] = {QG_FORMAT_FP32, QG_FORMAT_BF16, QG_FORMAT_FP16};
+    return formats[i];
 }
 
 static qg_status unknown_word(const char *word, const char *(*listed)(size_t)) {
@@ -68,7 +80,8 @@ static qg_status unknown_word(const char *word, const char *(*listed)(size_t)) {
 // An alias (f32, bfloat16) as the name that is listed.
 static const char *without_alias(qg_axis axis, const char *word, char name[QG_NAME_SIZE]) {
     qg_format format;
-    if (axis != QG_AXIS_INPUT_TYPE || qg_format_parse(word, &format) != QG_OK)
+    bool types = axis == QG_AXIS_INPUT_TYPE || axis == QG_AXIS_OUT_TYPE;
+    if (!types || qg_format_parse(word, &format) != QG_OK)
         return word;
     qg_format_name(format, name);
     return name;
@@ -102,17 +115,56 @@ static qg_status read_axis(const qg_view *view, qg_axis axis, const char *(*list
     return status ? qg_fail_at(option->origin, status) : QG_OK;
 }
 
-static qg_status read_tables(const qg_view *view, qg_expanded *e) {
-    qg_status status = read_axis(view, QG_AXIS_OP, op_name, &e->ops);
+// Output types that are written out must fit something.
+static qg_status list_out_types(qg_plan *plan, const qg_option *option, qg_expanded *e) {
+    qg_status status = QG_OK;
+    for (int64_t i = 0; i < option->items.count; i++)
+        for (size_t j = 0; qg_input_listed(j) && !status; j++) {
+            char name[QG_NAME_SIZE];
+            const char *word = without_alias(QG_AXIS_OUT_TYPE, option->items.items[i], name);
+            if (strcmp(word, qg_input_listed(j)) == 0)
+                status = qg_plan_list_value(plan, QG_AXIS_OUT_TYPE, qg_input_listed(j),
+                                            option->origin, &e->out_listed[j]);
+        }
+    return status;
+}
+
+static qg_status read_types(qg_plan *plan, const qg_view *view, qg_expanded *e) {
+    qg_status status = read_axis(view, QG_AXIS_INPUT_TYPE, qg_input_listed, &e->inputs);
     if (!status)
-        status = read_axis(view, QG_AXIS_INPUT_TYPE, qg_input_listed, &e->inputs);
+        status = read_axis(view, QG_AXIS_OUT_TYPE, qg_input_listed, &e->out_types);
     if (!status)
-        status = read_axis(view, QG_AXIS_BACKEND, qg_backend_named, &e->backends);
-    for (int32_t i = 0; e->ops.count == 0 && qg_op_listed((size_t)i) && !status; i++)
-        if (qg_op_listed((size_t)i)->by_default)
-            status = qg_index_append(&e->ops, i);
+        status = list_out_types(plan, qg_view_option(view, QG_AXIS_OUT_TYPE), e);
     if (!status && e->inputs.count == 0)
         status = qg_index_append(&e->inputs, 0);
+    if (!status && e->out_types.count == 0)
+        status = qg_index_append(&e->out_types, 0);
+    return status;
+}
+
+static qg_status read_ops(const qg_view *view, qg_expanded *e) {
+    qg_status status = read_axis(view, QG_AXIS_OP, op_name, &e->ops);
+    bool all = e->ops.count == 0;
+    for (int32_t i = 0; all && qg_op_listed((size_t)i) && !status; i++)
+        if (qg_op_listed((size_t)i)->by_default)
+            status = qg_index_append(&e->ops, i);
+    for (int64_t i = 0; i < e->ops.count; i++) {
+        qg_op_kind kind = qg_op_listed((size_t)e->ops.values[i])->kind;
+        e->tensors |= kind == QG_OP_TENSOR;
+        e->products |= kind == QG_OP_PRODUCT;
+        e->recordings |= kind == QG_OP_RECORDING;
+    }
+    return status;
+}
+
+static qg_status read_tables(qg_plan *plan, const qg_view *view, qg_expanded *e) {
+    qg_status status = read_ops(view, e);
+    if (!status)
+        status = qg_check_section_axes(plan, view, e);
+    if (!status)
+        status = read_types(plan, view, e);
+    if (!status)
+        status = read_axis(view, QG_AXIS_BACKEND, qg_backend_named, &e->backends);
     if (status || e->backends.count > 0)
         return status;
     for (int32_t i = 0; qg_backend_named((size_t)i) && !status; i++)
@@ -139,21 +191,37 @@ static qg_status read_numbers(const qg_view *view, qg_axis axis, const char *sta
 }
 
 // The bound of a level's grid as --exclude would say it: real tensors keep their sizes.
-static qg_status exclude_large(const qg_level *level, qg_expanded *e) {
+static qg_status exclude_large(const qg_level *level, const char *rows, const qg_numbers *sizes,
+                               qg_expanded *e) {
     uint64_t most = (uint64_t)level->most_elements, largest = 0;
     qg_status status = QG_OK;
-    for (int64_t i = 0; i < e->m.count; i++)
-        if (e->m.values[i] > largest)
-            largest = e->m.values[i];
+    for (int64_t i = 0; i < sizes->count; i++)
+        if (sizes->values[i] > largest)
+            largest = sizes->values[i];
     for (int64_t i = 0; i < e->k.count && !status; i++) {
         uint64_t k = e->k.values[i];
         char text[96];
         if (largest <= most / k)
             continue;
-        snprintf(text, sizeof text, "k=%llu&m>%llu&tensor=", (unsigned long long)k,
+        snprintf(text, sizeof text, "k=%llu&%s>%llu&tensor=", (unsigned long long)k, rows,
                  (unsigned long long)(most / k));
         status = qg_expressions_add(&e->exclude, text, qg_axis_columns);
     }
+    return status;
+}
+
+static bool is_given(const qg_view *view, qg_axis axis) {
+    return qg_view_option(view, axis)->items.count > 0;
+}
+
+static qg_status bound_grid(const qg_view *view, const qg_level *level, qg_expanded *e) {
+    qg_status status = QG_OK;
+    if (!level->most_elements)
+        return QG_OK;
+    if (!is_given(view, QG_AXIS_M) || !is_given(view, QG_AXIS_K))
+        status = exclude_large(level, "m", &e->m, e);
+    if (!status && e->products && (!is_given(view, QG_AXIS_N) || !is_given(view, QG_AXIS_K)))
+        status = exclude_large(level, "n", &e->n, e);
     return status;
 }
 
@@ -169,13 +237,16 @@ static qg_status read_sizes(const qg_view *view, qg_expanded *e) {
     if (!status)
         status = read_numbers(view, QG_AXIS_M, level->m, 1, INT64_MAX, &e->m);
     if (!status)
+        status = read_numbers(view, QG_AXIS_N, level->n, 1, INT64_MAX, &e->n);
+    if (!status)
         status = read_numbers(view, QG_AXIS_K, level->k, 1, INT64_MAX, &e->k);
     if (!status)
         status = read_numbers(view, QG_AXIS_SEED, qg_axis_describe(QG_AXIS_SEED)->standard, 0,
                               UINT64_MAX, &e->seeds);
-    bool grid = qg_view_option(view, QG_AXIS_M)->items.count == 0 ||
-                qg_view_option(view, QG_AXIS_K)->items.count == 0;
-    return !status && grid && level->most_elements ? exclude_large(level, e) : status;
+    if (!status)
+        status = read_numbers(view, QG_AXIS_HAS_BIAS, qg_axis_describe(QG_AXIS_HAS_BIAS)->standard,
+                              0, 1, &e->bias);
+    return status ? status : bound_grid(view, level, e);
 }
 
 // ------------------------------------------------------------------------------------ expressions
@@ -223,17 +294,32 @@ static qg_status read_expressions(const qg_view *view, qg_expanded *e) {
     return status ? status : add_all(&command->exclude, &e->exclude);
 }
 
+static qg_status expand_cases(qg_plan *plan, const qg_view *view, qg_expanded *e) {
+    qg_status status = QG_OK;
+    if (e->tensors || e->products)
+        status = qg_expand_variants(plan, view, e);
+    if (!status && e->products)
+        status = qg_expand_units(plan, view, e);
+    if (!status && e->products)
+        status = qg_expand_products(plan, e);
+    if (!status && (e->tensors || e->products))
+        status = qg_expand_data(plan, view, e);
+    return !status && e->recordings ? qg_expand_recordings(plan, e) : status;
+}
+
 qg_status qg_expand(qg_plan *plan, const qg_view *view, qg_expanded *expanded) {
     if (qg_view_option(view, QG_AXIS_FORMAT)->items.count == 0)
         return qg_fail(QG_ERROR_ARGUMENT, "%s%s",
                        view->section->origin ? view->section->origin : "--formats is required",
                        view->section->origin ? ": no formats" : " (e.g. --formats e4m3,mxfp8)");
-    qg_status status = read_tables(view, expanded);
+    qg_status status = read_tables(plan, view, expanded);
     if (!status)
         status = read_sizes(view, expanded);
     if (!status)
         status = read_expressions(view, expanded);
     if (!status)
-        status = qg_expand_variants(plan, view, expanded);
-    return status ? status : qg_expand_data(plan, view, expanded);
+        status = qg_expand_formats(plan, view, QG_AXIS_FORMAT, &expanded->formats);
+    if (!status && expanded->products)
+        status = qg_expand_formats(plan, view, QG_AXIS_FORMAT_B, &expanded->formats_b);
+    return status ? status : expand_cases(plan, view, expanded);
 }

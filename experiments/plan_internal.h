@@ -2,6 +2,7 @@
 #ifndef PLAN_INTERNAL_H
 #define PLAN_INTERNAL_H
 
+#include <kept_table.h>
 #include <list.h>
 #include <qg_axis.h>
 #include <qg_layout_name.h>
@@ -54,18 +55,30 @@ typedef struct qg_listed {
     const char *reason; // of the first case that it did not fit
 } qg_listed;
 
-// A format with layout, rule and rounding. layout "" stands for a tensor that cannot be read.
+// A format with layout, rule and rounding. layout "" stands for a tensor that cannot be read, and
+// for the format of recorded vectors.
 typedef struct qg_variant {
-    const char *format, *layout, *scale_rule, *scale_format, *rounding;
+    const char *format, *layout, *scale_rule, *rounding; // the key
+    const char *scale_format;
     qg_recipe recipe;
     const char *skip;
 } qg_variant;
 
+// Two operands on a unit. Of recorded vectors b stands for a format alone.
+typedef struct qg_product {
+    int32_t a, b; // variants
+    const char *unit;
+    qg_format out_type;
+    int32_t bias; // up to here the key
+    qg_unit matrix_unit;
+    const char *skip;
+} qg_product;
+
 typedef struct qg_plan_source {
     qg_source source;    // first: cases point to it
     qg_law *law;         // owned
-    const char *typed;   // the file as typed, "" for laws
-    const char *skipped; // NULL, or why the tensor cannot be read
+    const char *typed;   // the file as typed, "" for laws and recorded vectors
+    const char *skipped; // NULL, or why the tensor or the recording cannot be read
 } qg_plan_source;
 
 typedef struct qg_plan_file {
@@ -73,11 +86,13 @@ typedef struct qg_plan_file {
     qg_tensor_file *file;
 } qg_plan_file;
 
+enum { QG_NO_PRODUCT = -1 };
+
 // A case before it has an identity and a place.
 typedef struct qg_record {
-    int64_t m, k;
+    int64_t m, n, k;
     uint64_t seed;
-    int32_t source, variant;
+    int32_t source, variant, product; // product: QG_NO_PRODUCT for one operand
     uint8_t op, input, backend;
 } qg_record;
 
@@ -89,26 +104,48 @@ struct qg_plan {
 
     qg_listed **listed;
     int64_t listed_count, listed_capacity;
-    qg_variant **variants;
-    int64_t variant_count, variant_capacity;
-    int32_t *variant_slots; // open addressing over variants: index + 1
-    int64_t slot_count;
+    qg_kept_table variants, products;
     qg_plan_source **sources;
     int64_t source_count, source_capacity;
     qg_plan_file *files;
     int64_t file_count, file_capacity;
     qg_record *records;
     int64_t record_count, record_capacity;
+    bool command_used[QG_AXIS_COUNT]; // axes that an operation of some section has
 };
+
+const qg_variant *qg_plan_variant(const qg_plan *plan, int32_t index);
+const qg_product *qg_plan_product(const qg_plan *plan, int32_t index);
 
 // The formats of a section that share their layouts and rules are listed together in the text.
 typedef struct qg_plan_format {
     const char *name;
     qg_recipe base;
-    bool preset;
+    bool preset, ocp; // ocp: of OCP MX v1.0, whose scale rule is the implementer's choice
     qg_listed *listed;
     const char *layouts, *rules; // canonical lists
 } qg_plan_format;
+
+typedef struct qg_format_list {
+    qg_plan_format *items;
+    int64_t count, capacity;
+} qg_format_list;
+
+typedef struct qg_layout_value {
+    bool standard; // the format's default
+    bool named;    // by --layouts, not as part of a default
+    qg_layout layout;
+    const char *name;
+    qg_listed *listed;
+} qg_layout_value;
+
+typedef struct qg_rule_value {
+    bool standard, named;
+    int rule;
+    float fixed_scale;
+    const char *name;
+    qg_listed *listed;
+} qg_rule_value;
 
 typedef struct qg_rounding_value {
     const char *name;
@@ -116,22 +153,61 @@ typedef struct qg_rounding_value {
     qg_listed *listed;
 } qg_rounding_value;
 
+// A variant of a section and what it was made of.
+typedef struct qg_choice {
+    int32_t variant;
+    const qg_plan_format *format;
+    qg_layout_value layout;
+    qg_rule_value rule;
+    const qg_rounding_value *rounding;
+} qg_choice;
+
+typedef struct qg_choice_list {
+    qg_choice *items;
+    int64_t count, capacity;
+} qg_choice_list;
+
+// An item of --units.
+typedef struct qg_unit_item {
+    enum { QG_UNITS_DEFAULT, QG_UNITS_GLOB, QG_UNITS_NAMED } kind;
+    const char *text; // "default", the glob, or the unit's name
+    qg_unit unit;     // of a name
+    qg_listed *listed;
+} qg_unit_item;
+
+typedef struct qg_unit_list {
+    qg_unit_item *items;
+    int64_t count, capacity;
+} qg_unit_list;
+
 typedef struct qg_index_list {
     int32_t *values;
     int64_t count, capacity;
 } qg_index_list;
 
+typedef struct qg_record_list {
+    qg_record *items;
+    int64_t count, capacity;
+} qg_record_list;
+
+enum { QG_OUT_TYPES = 3 };
+
 // A section with every default filled in and every name resolved.
 typedef struct qg_expanded {
-    qg_plan_format *formats;
-    int64_t format_count, format_capacity;
+    qg_format_list formats, formats_b;
     qg_rounding_value *roundings;
     int64_t rounding_count, rounding_capacity;
-    qg_index_list ops, inputs, backends; // indices of qg_op_listed, formats, qg_backend_named
-    qg_index_list sources, variants, unreadable; // unreadable: one bare variant per format
-    qg_listed **data_listed;                     // per source: NULL or the value that named it
+    qg_index_list ops, inputs, out_types, backends; // of qg_op_listed, types, qg_backend_named
+    bool tensors, products, recordings;             // the kinds of its operations
+    qg_listed *out_listed[QG_OUT_TYPES];
+    qg_unit_list units;
+    qg_choice_list choices;
+    qg_index_list sources, unreadable; // unreadable: one bare variant per format
+    qg_index_list crossed;             // products
+    qg_record_list recorded;           // cases of recorded vectors, but for op and backend
+    qg_listed **data_listed;           // per source: NULL or the value that named it
     int64_t data_capacity;
-    qg_numbers m, k, seeds;
+    qg_numbers m, n, k, seeds, bias;
     qg_expressions where, exclude;
     bool has_laws;
 } qg_expanded;
@@ -144,8 +220,8 @@ typedef struct qg_view {
 const qg_option *qg_view_option(const qg_view *view, qg_axis axis);
 
 typedef struct qg_level {
-    const char *name, *m, *k;
-    int64_t most_elements; // m * k of a pair of the grid; 0: no bound
+    const char *name, *m, *n, *k;
+    int64_t most_elements; // m * k and n * k of a pair of the grid; 0: no bound
 } qg_level;
 // NULL past the end.
 const qg_level *qg_level_listed(size_t i);
@@ -154,10 +230,41 @@ qg_status qg_level_find(const char *name, const qg_level **out);
 qg_status qg_index_append(qg_index_list *list, int32_t value);
 qg_status qg_index_add(qg_index_list *list, int32_t value); // once
 void qg_expanded_free(qg_expanded *expanded);
-// Fills a zeroed `expanded`, adding variants and sources to the plan.
+// Fills a zeroed `expanded`, adding variants, products and sources to the plan.
 qg_status qg_expand(qg_plan *plan, const qg_view *view, qg_expanded *expanded);
+// The status of a name that could not be read. An unknown one gets the names near it, or `others`.
+qg_status qg_word_unreadable(qg_status status, const char *kind, const char *word,
+                             const char *(*listed)(size_t), const char *others);
+// Recipes and element formats of an option.
+qg_status qg_expand_formats(qg_plan *plan, const qg_view *view, qg_axis axis, qg_format_list *list);
 qg_status qg_expand_variants(qg_plan *plan, const qg_view *view, qg_expanded *expanded);
+qg_status qg_expand_units(qg_plan *plan, const qg_view *view, qg_expanded *expanded);
+qg_status qg_expand_products(qg_plan *plan, qg_expanded *expanded);
 qg_status qg_expand_data(qg_plan *plan, const qg_view *view, qg_expanded *expanded);
+qg_status qg_expand_recordings(qg_plan *plan, qg_expanded *expanded);
+
+qg_status qg_keep_variant(qg_plan *plan, const qg_variant *variant, int32_t *index);
+qg_status qg_keep_product(qg_plan *plan, const qg_product *product, int32_t *index);
+// Whether a backend has a unit: the emulator all but native, the others native alone.
+bool qg_unit_runs_on(const qg_unit *unit, int32_t backend);
+// The variant that stands for a format alone.
+qg_status qg_keep_bare(qg_plan *plan, const char *format, const qg_recipe *base, int32_t *index);
+// Operand b of a format beside an operand a.
+qg_status qg_keep_variant_b(qg_plan *plan, const qg_choice *a, const qg_plan_format *b,
+                            int32_t *index);
+// Keeps a source once and takes its law over; *index is its place.
+qg_status qg_keep_source(qg_plan *plan, qg_plan_source *candidate, int32_t *index);
+
+// Whether operations of the kind have the axis.
+bool qg_kind_has(qg_op_kind kind, qg_axis axis);
+// Refuses options of a section that none of its operations has; those of the command line count
+// as used as soon as one section has them.
+qg_status qg_check_section_axes(qg_plan *plan, const qg_view *view, const qg_expanded *expanded);
+qg_status qg_check_command_axes(const qg_plan *plan, const qg_section *command);
+
+// A listed value fits a case (reason NULL), or does not.
+void qg_note_fit(qg_listed *listed, const char *reason);
+void qg_note_choice(const qg_choice *choice, const char *reason);
 
 // The record of a value that a user listed: one per axis and value.
 qg_status qg_plan_list_value(qg_plan *plan, qg_axis axis, const char *value, const char *origin,
@@ -167,8 +274,9 @@ qg_status qg_plan_list_value(qg_plan *plan, qg_axis axis, const char *value, con
 bool qg_ids_collide(uint64_t *ids, int64_t count, uint64_t *collision);
 
 void qg_record_case(const qg_plan *plan, const qg_record *record, qg_case *out);
-// The types that --inputs knows: fp32, bf16, fp16; NULL past the end.
+// The types that --inputs and --out-types know: fp32, bf16, fp16; NULL past the end.
 const char *qg_input_listed(size_t i);
+qg_format qg_input_format(size_t i);
 
 // Appends a section to the plan's text.
 qg_status qg_text_begin(FILE **stream, char **text, size_t *size);

@@ -71,9 +71,11 @@ void qg_plan_estimate_text(const qg_plan_estimate *e, int threads, char *text, s
 // ------------------------------------------------------------------------------------------ lines
 
 static const qg_column COLUMNS[] = {
-    QG_COLUMN_CASE_ID,    QG_COLUMN_OP,         QG_COLUMN_FORMAT, QG_COLUMN_LAYOUT,
-    QG_COLUMN_SCALE_RULE, QG_COLUMN_ROUNDING,   QG_COLUMN_DATA,   QG_COLUMN_M,
-    QG_COLUMN_K,          QG_COLUMN_INPUT_TYPE, QG_COLUMN_SEED,   QG_COLUMN_BACKEND,
+    QG_COLUMN_CASE_ID,    QG_COLUMN_OP,       QG_COLUMN_FORMAT,     QG_COLUMN_LAYOUT,
+    QG_COLUMN_SCALE_RULE, QG_COLUMN_FORMAT_B, QG_COLUMN_LAYOUT_B,   QG_COLUMN_SCALE_RULE_B,
+    QG_COLUMN_ROUNDING,   QG_COLUMN_UNIT,     QG_COLUMN_DATA,       QG_COLUMN_M,
+    QG_COLUMN_N,          QG_COLUMN_K,        QG_COLUMN_INPUT_TYPE, QG_COLUMN_OUT_TYPE,
+    QG_COLUMN_HAS_BIAS,   QG_COLUMN_SEED,     QG_COLUMN_BACKEND,
 };
 enum { COLUMN_COUNT = sizeof COLUMNS / sizeof COLUMNS[0], NOTE = COLUMN_COUNT };
 
@@ -86,6 +88,22 @@ typedef struct listing {
 static const char *file_of(const char *data) {
     static const char prefix[] = "tensors:";
     return strncmp(data, prefix, strlen(prefix)) == 0 ? data + strlen(prefix) : data;
+}
+
+// What repeats the columns of a, or is the usual.
+static bool is_plain(const qg_case *c, qg_column column) {
+    bool as_a = strcmp(c->format_b, c->format) == 0;
+    switch (column) {
+    case QG_COLUMN_FORMAT_B: return as_a || !*c->format_b;
+    case QG_COLUMN_LAYOUT_B: return as_a || strcmp(c->layout_b, c->layout) == 0;
+    case QG_COLUMN_SCALE_RULE_B: return as_a || strcmp(c->scale_rule_b, c->scale_rule) == 0;
+    case QG_COLUMN_OUT_TYPE: return c->out_type == QG_FORMAT_FP32;
+    case QG_COLUMN_HAS_BIAS: return !c->bias;
+    case QG_COLUMN_SEED: return c->op->kind == QG_OP_RECORDING;
+    case QG_COLUMN_M:
+    case QG_COLUMN_N: return qg_axis_cell(c, column).i64 == 0;
+    default: return false;
+    }
 }
 
 static void case_cell(const qg_case *c, int column, char text[QG_CELL_SIZE]) {
@@ -102,7 +120,9 @@ static void case_cell(const qg_case *c, int column, char text[QG_CELL_SIZE]) {
     qg_cell cell = qg_axis_cell(c, COLUMNS[column]);
     if (COLUMNS[column] == QG_COLUMN_CASE_ID)
         snprintf(text, QG_CELL_SIZE, "%016" PRIx64, cell.u64);
-    else if (COLUMNS[column] == QG_COLUMN_SEED)
+    else if (is_plain(c, COLUMNS[column]))
+        snprintf(text, QG_CELL_SIZE, "-");
+    else if (COLUMNS[column] == QG_COLUMN_SEED || COLUMNS[column] == QG_COLUMN_HAS_BIAS)
         snprintf(text, QG_CELL_SIZE, "%" PRIu64, cell.u64);
     else if (!cell.text)
         snprintf(text, QG_CELL_SIZE, "%" PRId64, cell.i64);
@@ -156,6 +176,8 @@ static void print_shared(listing *l, qg_text_grid *grid, FILE *stream) {
         } else if (column != NOTE) {
             char text[QG_CELL_SIZE];
             case_cell(qg_plan_case(l->plan, 0), column, text);
+            if (strcmp(text, "-") == 0)
+                continue;
             fprintf(stream, "%s%s %s", shared++ ? ", " : "# all: ", title_of(column), text);
         }
     }
@@ -163,13 +185,21 @@ static void print_shared(listing *l, qg_text_grid *grid, FILE *stream) {
         fputc('\n', stream);
 }
 
+static bool has_products(const qg_plan *plan) {
+    for (int64_t i = 0; i < qg_plan_count(plan); i++)
+        if (qg_plan_case(plan, i)->op->kind == QG_OP_PRODUCT)
+            return true;
+    return false;
+}
+
 static void print_lines(const qg_plan *plan, const int64_t *orders, int64_t count, FILE *stream) {
-    enum { STANDARD_WIDTH = 100 };
+    enum { STANDARD_WIDTH = 100, PRODUCT_WIDTH = 132 };
     listing l = {.plan = plan, .orders = orders};
-    qg_text_grid grid = {.rows = count,
-                         .cell = print_cell,
-                         .context = &l,
-                         .width = qg_terminal_width(stream, STANDARD_WIDTH)};
+    qg_text_grid grid = {
+        .rows = count,
+        .cell = print_cell,
+        .context = &l,
+        .width = qg_terminal_width(stream, has_products(plan) ? PRODUCT_WIDTH : STANDARD_WIDTH)};
     print_shared(&l, &grid, stream);
     qg_text_grid_print(&grid, stream);
 }

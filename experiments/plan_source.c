@@ -39,8 +39,7 @@ static bool same_source(const qg_plan_source *a, const qg_plan_source *b) {
            a->source.m == b->source.m && a->source.k == b->source.k;
 }
 
-// Keeps a source once and takes its law over; *index is its place.
-static qg_status keep_source(qg_plan *plan, qg_plan_source *candidate, int32_t *index) {
+qg_status qg_keep_source(qg_plan *plan, qg_plan_source *candidate, int32_t *index) {
     for (int64_t i = 0; i < plan->source_count; i++)
         if (same_source(plan->sources[i], candidate)) {
             qg_law_free(candidate->law);
@@ -78,7 +77,7 @@ static qg_status add_law(qg_plan *plan, const char *text, const char *origin, qg
         return status;
     }
     e->has_laws = true;
-    status = keep_source(plan, &s, &index);
+    status = qg_keep_source(plan, &s, &index);
     return status ? status : add_index(e, index, listed);
 }
 
@@ -145,7 +144,7 @@ static qg_status add_tensor(qg_plan *plan, const qg_plan_file *file, int64_t ten
     if (!status && !info.skipped)
         status = qg_tensor_file_digest(file->file, tensor, &s.source.digest);
     if (!status)
-        status = keep_source(plan, &s, &index);
+        status = qg_keep_source(plan, &s, &index);
     if (!status && listed && !info.skipped)
         listed->fits = true;
     else if (!status && listed && !listed->reason)

@@ -8,6 +8,7 @@
 #include <text_writer.h>
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,14 +24,18 @@ static void print_name(FILE *stream, const char *name, bool item) {
 void qg_text_tensors(FILE *stream, const qg_plan *plan) {
     for (int64_t i = 0; i < plan->source_count; i++) {
         const qg_plan_source *s = plan->sources[i];
-        if (!s->source.file)
+        if (s->source.law)
             continue;
         fprintf(stream, "# ");
         print_name(stream, s->source.data, false);
-        fprintf(stream, "#");
-        print_name(stream, s->source.tensor, false);
+        if (s->source.file) {
+            fprintf(stream, "#");
+            print_name(stream, s->source.tensor, false);
+        }
         if (s->skipped)
             fprintf(stream, ": %s\n", s->skipped);
+        else if (s->source.recording)
+            fprintf(stream, ": digest %016" PRIx64 "\n", s->source.digest);
         else
             fprintf(stream, ": %" PRId64 " x %" PRId64 ", digest %016" PRIx64 "\n", s->source.m,
                     s->source.k, s->source.digest);
@@ -74,38 +79,100 @@ static void print_expressions(FILE *stream, const char *option, const qg_express
 
 static const char *op_name(size_t i) { return qg_op_listed(i)->name; }
 
-// Formats first .. last - 1 of the section.
-static void print_section(FILE *stream, const qg_plan *plan, const qg_expanded *e, int64_t first,
-                          int64_t last, int number) {
-    fprintf(stream, "[%d]\n", number);
-    print_indices(stream, "ops", &e->ops, op_name);
-    fprintf(stream, "formats ");
-    for (int64_t i = first; i < last; i++)
-        fprintf(stream, "%s%s", i > first ? "," : "", e->formats[i].name);
-    fprintf(stream, "\nlayouts %s\nrules %s\nrounding ", e->formats[first].layouts,
-            e->formats[first].rules);
+static void print_formats(FILE *stream, const char *option, const qg_plan_format *formats,
+                          int64_t count) {
+    fprintf(stream, "%s ", option);
+    for (int64_t i = 0; i < count; i++)
+        fprintf(stream, "%s%s", i ? "," : "", formats[i].name);
+    fputc('\n', stream);
+}
+
+static bool has_format(const qg_plan_format *formats, int64_t count, const char *name) {
+    for (int64_t i = 0; i < count; i++)
+        if (formats[i].name == name)
+            return true;
+    return false;
+}
+
+// What `default` and globs stand for is part of the text, each unit once.
+static void print_units_found(FILE *stream, const qg_plan *plan, const qg_expanded *e,
+                              const qg_plan_format *formats, int64_t count) {
+    qg_kept_table units = {0};
+    fprintf(stream, "# units found:");
+    for (int64_t i = 0; i < e->crossed.count; i++) {
+        const qg_product *p = qg_plan_product(plan, e->crossed.values[i]);
+        int64_t before = units.count;
+        int32_t index;
+        if (has_format(formats, count, qg_plan_variant(plan, p->a)->format) &&
+            qg_kept_add(&units, &p->unit, sizeof p->unit, sizeof p->unit, &index) == QG_OK &&
+            units.count > before)
+            fprintf(stream, " %s", p->unit);
+    }
+    fputc('\n', stream);
+    qg_kept_free(&units);
+}
+
+static void print_units(FILE *stream, const qg_expanded *e) {
+    fprintf(stream, "units ");
+    for (int64_t i = 0; i < e->units.count; i++)
+        fprintf(stream, "%s%s", i ? "," : "", e->units.items[i].text);
+    fputc('\n', stream);
+}
+
+static void print_products(FILE *stream, const qg_plan *plan, const qg_expanded *e,
+                           const qg_plan_format *formats, int64_t count) {
+    if (e->formats_b.count)
+        print_formats(stream, "formats-b", e->formats_b.items, e->formats_b.count);
+    print_units(stream, e);
+    print_units_found(stream, plan, e, formats, count);
+    print_indices(stream, "out-types", &e->out_types, qg_input_listed);
+    print_numbers(stream, "bias", &e->bias);
+    print_numbers(stream, "n", &e->n);
+}
+
+static void print_operands(FILE *stream, const qg_expanded *e, const qg_plan_format *first) {
+    fprintf(stream, "layouts %s\nrules %s\nrounding ", first->layouts, first->rules);
     for (int64_t i = 0; i < e->rounding_count; i++)
         fprintf(stream, "%s%s", i ? "," : "", e->roundings[i].name);
     fputc('\n', stream);
     print_indices(stream, "inputs", &e->inputs, qg_input_listed);
-    print_indices(stream, "backends", &e->backends, qg_backend_named);
+}
+
+static void print_inputs(FILE *stream, const qg_plan *plan, const qg_expanded *e) {
     print_data(stream, plan, e);
     if (e->has_laws) {
         print_numbers(stream, "m", &e->m);
         print_numbers(stream, "k", &e->k);
     }
     print_numbers(stream, "seeds", &e->seeds);
+}
+
+// Some formats of the section. Options that none of its operations has are left out.
+static void print_section(FILE *stream, const qg_plan *plan, const qg_expanded *e,
+                          const qg_plan_format *formats, int64_t count, int number) {
+    bool operands = e->tensors || e->products;
+    fprintf(stream, "[%d]\n", number);
+    print_indices(stream, "ops", &e->ops, op_name);
+    print_formats(stream, "formats", formats, count);
+    if (operands)
+        print_operands(stream, e, formats);
+    print_indices(stream, "backends", &e->backends, qg_backend_named);
+    if (operands)
+        print_inputs(stream, plan, e);
+    if (e->products)
+        print_products(stream, plan, e, formats, count);
     print_expressions(stream, "where", &e->where);
     print_expressions(stream, "exclude", &e->exclude);
 }
 
 void qg_text_section(FILE *stream, const qg_plan *plan, const qg_expanded *e, int *number) {
-    for (int64_t first = 0, last; first < e->format_count; first = last) {
-        for (last = first + 1; last < e->format_count; last++)
-            if (e->formats[last].layouts != e->formats[first].layouts ||
-                e->formats[last].rules != e->formats[first].rules)
+    const qg_plan_format *formats = e->formats.items;
+    for (int64_t first = 0, last; first < e->formats.count; first = last) {
+        for (last = first + 1; last < e->formats.count; last++)
+            if (formats[last].layouts != formats[first].layouts ||
+                formats[last].rules != formats[first].rules)
                 break;
-        print_section(stream, plan, e, first, last, ++*number);
+        print_section(stream, plan, e, formats + first, last - first, ++*number);
     }
 }
 
@@ -160,11 +227,15 @@ bool qg_shell_append(char *text, size_t size, const char *word) {
     return !w.full;
 }
 
-static void put_option(qg_text_writer *w, const char *option, const char *value) {
+static void put_flag(qg_text_writer *w, const char *option) {
     if (w->length)
         qg_text_writer_put(w, " ", 1);
     qg_text_writer_put(w, "--", 2);
     qg_text_writer_put(w, option, strlen(option));
+}
+
+static void put_option(qg_text_writer *w, const char *option, const char *value) {
+    put_flag(w, option);
     put_word(w, value);
 }
 
@@ -185,29 +256,92 @@ static void put_data(qg_text_writer *w, const qg_case *c, const char *typed) {
     put_option(w, "data", escaped);
 }
 
+// A recipe that keeps its own layout (rule) beside an a with another: a's is its default then, and
+// naming it would name it for b, too.
+static bool is_selected(const qg_case *c, qg_axis axis) {
+    bool layout = axis == QG_AXIS_LAYOUT;
+    if ((!layout && axis != QG_AXIS_SCALE_RULE) || !c->format_b[0] ||
+        !qg_recipe_is_preset(c->format_b))
+        return false;
+    return strcmp(layout ? c->layout : c->scale_rule, layout ? c->layout_b : c->scale_rule_b) != 0;
+}
+
+static bool is_size(qg_axis axis) { return axis == QG_AXIS_M || axis == QG_AXIS_K; }
+
 // An axis of the case as its option would say it; NULL: left out.
 static const char *axis_value(const qg_case *c, qg_axis axis, char number[24]) {
     qg_cell cell = qg_axis_cell(c, qg_axis_describe(axis)->column);
+    if (!qg_kind_has(c->op->kind, axis) || is_selected(c, axis))
+        return NULL;
+    if (axis == QG_AXIS_FORMAT_B && strcmp(c->format_b, c->format) == 0)
+        return NULL;
     if (cell.text)
         return *cell.text ? cell.text : NULL;
-    if (c->source->file && axis != QG_AXIS_SEED)
+    if (c->source->file && is_size(axis))
         return NULL; // a real tensor brings its sizes
+    if (axis == QG_AXIS_N && c->n == 0)
+        return NULL;
     qg_text_writer w = qg_text_writer_on(number, 24);
     qg_text_writer_number(&w, axis == QG_AXIS_SEED ? cell.u64 : (uint64_t)cell.i64, 10);
     return number;
 }
 
+static void put_axis(qg_text_writer *w, const qg_case *c, qg_axis axis, const char *typed) {
+    char number[24];
+    const char *option = qg_axis_describe(axis)->option;
+    if (axis == QG_AXIS_DATA) {
+        put_data(w, c, typed);
+    } else if (axis == QG_AXIS_HAS_BIAS) {
+        if (c->bias)
+            put_flag(w, option);
+    } else {
+        const char *value = axis_value(c, axis, number);
+        if (value)
+            put_option(w, option, value);
+    }
+}
+
+// --where for the axes that no option can say.
+static void put_selection(qg_text_writer *w, const qg_case *c) {
+    char text[256] = "";
+    if (is_selected(c, QG_AXIS_LAYOUT))
+        snprintf(text, sizeof text, "layout=%s", c->layout);
+    if (is_selected(c, QG_AXIS_SCALE_RULE)) {
+        size_t length = strlen(text);
+        snprintf(text + length, sizeof text - length, "%sscale_rule=%s", length ? "&" : "",
+                 c->scale_rule);
+    }
+    if (text[0])
+        put_option(w, "where", text);
+}
+
+// Recorded vectors are known by their file: a value of --where, with what it gives a meaning to
+// escaped.
+static void put_recording(qg_text_writer *w, const qg_case *c) {
+    char text[2 * NAME_MAX + 32];
+    qg_text_writer where = qg_text_writer_on(text, sizeof text);
+    put_option(w, "ops", c->op->name);
+    put_option(w, "formats", c->format);
+    qg_text_writer_put(&where, "data=", strlen("data="));
+    for (const char *d = c->data; *d; d++) {
+        if (strchr("&*?[\\", *d))
+            qg_text_writer_put(&where, "\\", 1);
+        qg_text_writer_put(&where, d, 1);
+    }
+    put_option(w, "where", text);
+    w->full |= where.full;
+}
+
 static bool write_command(const qg_case *c, const char *typed, char *text, size_t size) {
     qg_text_writer w = qg_text_writer_on(text, size);
-    for (int axis = 0; axis < QG_AXIS_COUNT && !w.full; axis++) {
-        char number[24];
-        const char *option = qg_axis_describe((qg_axis)axis)->option;
-        const char *value = option ? axis_value(c, (qg_axis)axis, number) : NULL;
-        if (option && axis == QG_AXIS_DATA)
-            put_data(&w, c, typed);
-        else if (value)
-            put_option(&w, option, value);
+    if (c->op->kind == QG_OP_RECORDING) {
+        put_recording(&w, c);
+        return !w.full;
     }
+    for (int axis = 0; axis < QG_AXIS_COUNT && !w.full; axis++)
+        if (qg_axis_describe((qg_axis)axis)->option)
+            put_axis(&w, c, (qg_axis)axis, typed);
+    put_selection(&w, c);
     return !w.full;
 }
 

@@ -2,35 +2,17 @@
 // to skip it. See plan_internal.h.
 #include <plan_internal.h>
 
-#include <near_words.h>
-#include <qg_digest.h>
 #include <qg_format_name.h>
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-
-typedef struct layout_value {
-    bool standard; // the format's default
-    qg_layout layout;
-    const char *name;
-    qg_listed *listed;
-} layout_value;
-
-typedef struct rule_value {
-    bool standard;
-    int rule;
-    float fixed_scale;
-    const char *name;
-    qg_listed *listed;
-} rule_value;
 
 enum { MOST_VALUES = 1024 }; // of layouts or rules in one section
 
 typedef struct values {
-    layout_value layouts[MOST_VALUES];
+    qg_layout_value layouts[MOST_VALUES];
     int layout_count;
-    rule_value rules[MOST_VALUES];
+    qg_rule_value rules[MOST_VALUES];
     int rule_count;
 } values;
 
@@ -38,117 +20,29 @@ static const char *const ELEMENT_LAYOUTS[] = {"per_tensor", "per_row", "group:12
                                               "block:128x128"};
 static const char *const OCP_RULES[] = {"floor", "even", "rceil"};
 
-// The recipes of OCP MX v1.0, whose scale rule is the implementer's choice.
-static bool is_ocp(const char *recipe) {
-    static const char *const names[] = {"mxfp8", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2",
-                                        "mxfp4", "mxint8",     "mxint6",     "mxint4"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(names[i], recipe) == 0)
-            return true;
-    return false;
-}
-
-// ---------------------------------------------------------------------------------------- formats
-
-// Presets, then the formats that can be elements.
-static const char *format_word(size_t i) {
-    size_t presets = 0;
-    while (qg_recipe_listed(presets))
-        presets++;
-    if (i < presets)
-        return qg_recipe_listed(i);
-    return qg_format_listed(i - presets);
-}
-
-// The status of a name that could not be read. An unknown one gets the names near it, or `others`.
-static qg_status unreadable(qg_status status, const char *kind, const char *word,
-                            const char *(*listed)(size_t), const char *others) {
-    if (status != QG_ERROR_ARGUMENT || strncmp(qg_detail(), "unknown", strlen("unknown")) != 0)
-        return status;
-    return qg_near_hint(qg_near_unknown(kind, word, listed), others);
-}
-
-static qg_status canonical_format(const char *word, bool preset, char name[QG_NAME_SIZE]) {
-    for (size_t i = 0; preset && qg_recipe_listed(i); i++)
-        if (strcasecmp(qg_recipe_listed(i), word) == 0) {
-            snprintf(name, QG_NAME_SIZE, "%s", qg_recipe_listed(i));
-            return QG_OK;
-        }
-    qg_format format;
-    qg_status status = qg_format_parse(word, &format);
-    if (!status)
-        qg_format_name(format, name);
-    return status;
-}
-
-static qg_status add_format(qg_plan *plan, const char *word, const char *origin,
-                            qg_expanded *expanded) {
-    char name[QG_NAME_SIZE];
-    qg_plan_format format = {.preset = qg_recipe_is_preset(word)};
-    qg_status status = unreadable(qg_recipe_find(word, &format.base), "recipe or format", word,
-                                  format_word, "--list-names lists all");
-    if (!status)
-        status = canonical_format(word, format.preset, name);
-    if (!status)
-        status = qg_word_pool_keep(plan->pool, name, &format.name);
-    if (!status && origin)
-        status = qg_plan_list_value(plan, QG_AXIS_FORMAT, format.name, origin, &format.listed);
-    if (status)
-        return status;
-    for (int64_t i = 0; i < expanded->format_count; i++)
-        if (expanded->formats[i].name == format.name) {
-            if (!expanded->formats[i].listed)
-                expanded->formats[i].listed = format.listed;
-            return QG_OK;
-        }
-    status = qg_grow(&expanded->formats, expanded->format_count, &expanded->format_capacity,
-                     sizeof *expanded->formats);
-    if (!status)
-        expanded->formats[expanded->format_count++] = format;
-    return status;
-}
-
-// A glob passes over formats that cannot be elements.
-static qg_status add_format_glob(qg_plan *plan, const char *glob, qg_expanded *expanded) {
-    qg_list words = {0};
-    int64_t matched, before = expanded->format_count;
-    qg_recipe recipe;
-    qg_status status = qg_list_match(glob, format_word, &words, &matched);
-    bool usable = false;
-    for (int64_t i = 0; i < words.count && !status; i++)
-        if (qg_recipe_find(words.items[i], &recipe) == QG_OK) {
-            usable = true;
-            status = add_format(plan, words.items[i], NULL, expanded);
-        }
-    qg_list_free(&words);
-    if (!status && !usable && expanded->format_count == before)
-        return qg_fail(QG_ERROR_ARGUMENT,
-                       "no recipe or element format matches '%.60s'; --list-names lists all", glob);
-    return status;
-}
-
-static qg_status read_formats(qg_plan *plan, const qg_view *view, qg_expanded *expanded) {
-    const qg_option *option = qg_view_option(view, QG_AXIS_FORMAT);
-    qg_status status = QG_OK;
-    for (int64_t i = 0; i < option->items.count && !status; i++) {
-        const char *word = option->items.items[i];
-        status = qg_list_is_glob(word) ? add_format_glob(plan, word, expanded)
-                                       : add_format(plan, word, option->origin, expanded);
-    }
-    return status ? qg_fail_at(option->origin, status) : QG_OK;
-}
-
 // ------------------------------------------------------------------- layouts, rules and roundings
 
 static qg_status too_many(const char *what) {
     return qg_fail(QG_ERROR_ARGUMENT, "more than %d %s in one section", MOST_VALUES, what);
 }
 
-static qg_status add_layout(qg_plan *plan, const char *word, const char *origin, values *out) {
-    char name[QG_LAYOUT_NAME_SIZE];
-    layout_value value = {.standard = strcmp(word, "default") == 0};
+static qg_status push_layout(const qg_layout_value *value, values *out) {
     if (out->layout_count == MOST_VALUES)
         return too_many("layouts");
+    out->layouts[out->layout_count++] = *value;
+    return QG_OK;
+}
+
+static qg_status push_rule(const qg_rule_value *value, values *out) {
+    if (out->rule_count == MOST_VALUES)
+        return too_many("rules");
+    out->rules[out->rule_count++] = *value;
+    return QG_OK;
+}
+
+static qg_status add_layout(qg_plan *plan, const char *word, const char *origin, values *out) {
+    char name[QG_LAYOUT_NAME_SIZE];
+    qg_layout_value value = {.standard = strcmp(word, "default") == 0};
     if (!value.standard) {
         qg_status status = qg_layout_parse(word, &value.layout);
         if (status)
@@ -160,8 +54,7 @@ static qg_status add_layout(qg_plan *plan, const char *word, const char *origin,
         if (status)
             return status;
     }
-    out->layouts[out->layout_count++] = value;
-    return QG_OK;
+    return push_layout(&value, out);
 }
 
 static const char *known_rules(void) {
@@ -174,12 +67,10 @@ static const char *known_rules(void) {
 
 static qg_status add_rule(qg_plan *plan, const char *word, const char *origin, values *out) {
     char name[QG_NAME_SIZE];
-    rule_value value = {.standard = strcmp(word, "default") == 0};
-    if (out->rule_count == MOST_VALUES)
-        return too_many("rules");
+    qg_rule_value value = {.standard = strcmp(word, "default") == 0};
     if (!value.standard) {
-        qg_status status = unreadable(qg_rule_parse(word, &value.rule, &value.fixed_scale),
-                                      "scale rule", word, qg_rule_listed, known_rules());
+        qg_status status = qg_word_unreadable(qg_rule_parse(word, &value.rule, &value.fixed_scale),
+                                              "scale rule", word, qg_rule_listed, known_rules());
         if (status)
             return status;
         qg_rule_name(value.rule, value.fixed_scale, name);
@@ -190,16 +81,15 @@ static qg_status add_rule(qg_plan *plan, const char *word, const char *origin, v
         if (status)
             return status;
     }
-    out->rules[out->rule_count++] = value;
-    return QG_OK;
+    return push_rule(&value, out);
 }
 
 static qg_status add_rounding(qg_plan *plan, const char *word, const char *origin,
                               qg_expanded *expanded) {
     char name[QG_NAME_SIZE];
     qg_rounding_value value = {0};
-    qg_status status = unreadable(qg_rounding_parse(word, &value.rounding), "rounding", word,
-                                  qg_rounding_listed, "--list-names lists all");
+    qg_status status = qg_word_unreadable(qg_rounding_parse(word, &value.rounding), "rounding",
+                                          word, qg_rounding_listed, "--list-names lists all");
     if (status)
         return status;
     qg_rounding_name(value.rounding, name);
@@ -264,65 +154,20 @@ static qg_status read_words(qg_plan *plan, const qg_view *view, qg_axis axis, va
 
 // --------------------------------------------------------------------------------------- variants
 
-static uint64_t variant_hash(const qg_variant *v) {
-    const char *key[] = {v->format, v->layout, v->scale_rule, v->rounding};
-    return qg_digest_bytes(key, sizeof key); // texts of the pool: equal pointers are equal texts
+const qg_variant *qg_plan_variant(const qg_plan *plan, int32_t index) {
+    return plan->variants.items[index];
 }
 
-static bool same_variant(const qg_variant *a, const qg_variant *b) {
-    return a->format == b->format && a->layout == b->layout && a->scale_rule == b->scale_rule &&
-           a->rounding == b->rounding;
-}
-
-static int64_t variant_slot(const qg_plan *plan, const int32_t *slots, int64_t count,
-                            const qg_variant *v) {
-    int64_t slot = (int64_t)(variant_hash(v) & (uint64_t)(count - 1));
-    while (slots[slot] && !same_variant(plan->variants[slots[slot] - 1], v))
-        slot = (slot + 1) & (count - 1);
-    return slot;
-}
-
-static qg_status grow_slots(qg_plan *plan) {
-    if (2 * (plan->variant_count + 1) <= plan->slot_count)
-        return QG_OK;
-    int64_t count = plan->slot_count ? 2 * plan->slot_count : 64;
-    int32_t *slots = calloc((size_t)count, sizeof *slots);
-    if (!slots)
-        return qg_fail(QG_ERROR_MEMORY, "out of memory for the plan");
-    for (int32_t i = 0; i < (int32_t)plan->variant_count; i++)
-        slots[variant_slot(plan, slots, count, plan->variants[i])] = i + 1;
-    free(plan->variant_slots);
-    plan->variant_slots = slots;
-    plan->slot_count = count;
-    return QG_OK;
-}
-
-// Keeps a variant once; *index is its place.
-static qg_status keep_variant(qg_plan *plan, const qg_variant *variant, int32_t *index) {
-    qg_status status = grow_slots(plan);
-    if (!status)
-        status = qg_grow(&plan->variants, plan->variant_count, &plan->variant_capacity,
-                         sizeof *plan->variants);
-    if (status)
-        return status;
-    int64_t slot = variant_slot(plan, plan->variant_slots, plan->slot_count, variant);
-    if (!plan->variant_slots[slot]) {
-        qg_variant *copy = malloc(sizeof *copy);
-        if (!copy)
-            return qg_fail(QG_ERROR_MEMORY, "out of memory for the plan");
-        *copy = *variant;
-        plan->variants[plan->variant_count++] = copy;
-        plan->variant_slots[slot] = (int32_t)plan->variant_count;
-    }
-    *index = plan->variant_slots[slot] - 1;
-    return QG_OK;
+qg_status qg_keep_variant(qg_plan *plan, const qg_variant *variant, int32_t *index) {
+    return qg_kept_add(&plan->variants, variant, sizeof *variant,
+                       offsetof(qg_variant, scale_format), index);
 }
 
 static bool same_layout(qg_layout a, qg_layout b) {
     return a.kind == b.kind && a.rows == b.rows && a.columns == b.columns;
 }
 
-static bool same_rule(const qg_recipe *recipe, const rule_value *rule) {
+static bool same_rule(const qg_recipe *recipe, const qg_rule_value *rule) {
     return recipe->rule == rule->rule &&
            (rule->rule != QG_RULE_FIXED || recipe->fixed_scale == rule->fixed_scale);
 }
@@ -331,8 +176,8 @@ static bool same_rule(const qg_recipe *recipe, const rule_value *rule) {
 // `amax`, which fits every layout.
 typedef enum setting_order { RULE_FIRST, LAYOUT_FIRST, BRIDGED, ORDER_COUNT } setting_order;
 
-static qg_status set_in_order(const qg_recipe *base, const layout_value *layout,
-                              const rule_value *rule, setting_order order, qg_recipe *out) {
+static qg_status set_in_order(const qg_recipe *base, const qg_layout_value *layout,
+                              const qg_rule_value *rule, setting_order order, qg_recipe *out) {
     bool other_layout = !same_layout(base->layout, layout->layout);
     bool other_rule = !same_rule(base, rule);
     qg_status status = QG_OK;
@@ -349,8 +194,8 @@ static qg_status set_in_order(const qg_recipe *base, const layout_value *layout,
 }
 
 // On failure the detail is about the layout and rule asked for, not about a step on the way.
-static qg_status make_recipe(const qg_recipe *base, const layout_value *layout,
-                             const rule_value *rule, qg_recipe *out) {
+static qg_status make_recipe(const qg_recipe *base, const qg_layout_value *layout,
+                             const qg_rule_value *rule, qg_recipe *out) {
     qg_recipe wanted = *base;
     wanted.layout = layout->layout;
     wanted.rule = (uint8_t)rule->rule;
@@ -366,7 +211,7 @@ static qg_status make_recipe(const qg_recipe *base, const layout_value *layout,
     return status;
 }
 
-static void note_fit(qg_listed *listed, const char *reason) {
+void qg_note_fit(qg_listed *listed, const char *reason) {
     if (!listed)
         return;
     if (!reason)
@@ -375,52 +220,68 @@ static void note_fit(qg_listed *listed, const char *reason) {
         listed->reason = reason;
 }
 
-static qg_status add_variant(qg_plan *plan, const qg_plan_format *format,
-                             const layout_value *layout, const rule_value *rule,
-                             const qg_rounding_value *rounding, qg_expanded *expanded) {
+void qg_note_choice(const qg_choice *choice, const char *reason) {
+    qg_note_fit(choice->format->listed, reason);
+    qg_note_fit(choice->layout.listed, reason);
+    qg_note_fit(choice->rule.listed, reason);
+    qg_note_fit(choice->rounding->listed, reason);
+}
+
+static qg_status keep_made(qg_plan *plan, const qg_choice *choice, int32_t *index) {
     char name[QG_NAME_SIZE];
-    qg_variant v = {.format = format->name,
-                    .layout = layout->name,
-                    .scale_rule = rule->name,
-                    .rounding = rounding->name};
-    int32_t index;
-    qg_format_name(qg_rule_scale_format(rule->rule), name);
+    qg_variant v = {.format = choice->format->name,
+                    .layout = choice->layout.name,
+                    .scale_rule = choice->rule.name,
+                    .rounding = choice->rounding->name};
+    qg_format_name(qg_rule_scale_format(choice->rule.rule), name);
     qg_status status = qg_word_pool_keep(plan->pool, name, &v.scale_format);
     if (status)
         return status;
-    status = make_recipe(&format->base, layout, rule, &v.recipe);
+    status = make_recipe(&choice->format->base, &choice->layout, &choice->rule, &v.recipe);
     if (status == QG_ERROR_MEMORY)
         return status;
     if (status)
         status = qg_word_pool_keep(plan->pool, qg_detail(), &v.skip);
-    v.recipe.conversion.rounding = rounding->rounding;
-    note_fit(format->listed, v.skip);
-    note_fit(layout->listed, v.skip);
-    note_fit(rule->listed, v.skip);
-    note_fit(rounding->listed, v.skip);
+    v.recipe.conversion.rounding = choice->rounding->rounding;
+    return status ? status : qg_keep_variant(plan, &v, index);
+}
+
+static qg_status add_choice(qg_plan *plan, const qg_choice *made, qg_expanded *expanded) {
+    qg_choice_list *list = &expanded->choices;
+    qg_choice choice = *made;
+    qg_status status = keep_made(plan, made, &choice.variant);
+    if (!status && expanded->tensors)
+        qg_note_choice(&choice, qg_plan_variant(plan, choice.variant)->skip);
     if (!status)
-        status = keep_variant(plan, &v, &index);
-    return status ? status : qg_index_append(&expanded->variants, index);
+        status = qg_grow(&list->items, list->count, &list->capacity, sizeof *list->items);
+    if (!status)
+        list->items[list->count++] = choice;
+    return status;
 }
 
 // ----------------------------------------------------------- the layouts and rules of one format
 
-static qg_status own_layout(qg_plan *plan, const qg_plan_format *format, values *out) {
+static qg_status own_layout(qg_plan *plan, const qg_plan_format *format, qg_layout_value *out) {
     char name[QG_LAYOUT_NAME_SIZE];
-    qg_layout_name(format->base.layout, name);
-    return add_layout(plan, name, NULL, out);
+    *out = (qg_layout_value){.layout = format->base.layout};
+    qg_layout_name(out->layout, name);
+    return qg_word_pool_keep(plan->pool, name, &out->name);
 }
 
-static qg_status own_rule(qg_plan *plan, const qg_plan_format *format, values *out) {
+static qg_status own_rule(qg_plan *plan, const qg_plan_format *format, qg_rule_value *out) {
     char name[QG_NAME_SIZE];
-    qg_rule_name(format->base.rule, format->base.fixed_scale, name);
-    return add_rule(plan, name, NULL, out);
+    *out = (qg_rule_value){.rule = format->base.rule, .fixed_scale = format->base.fixed_scale};
+    qg_rule_name(out->rule, out->fixed_scale, name);
+    return qg_word_pool_keep(plan->pool, name, &out->name);
 }
 
 static qg_status standard_layouts(qg_plan *plan, const qg_plan_format *format, values *out) {
     qg_status status = QG_OK;
-    if (format->preset)
-        return own_layout(plan, format, out);
+    qg_layout_value own;
+    if (format->preset) {
+        status = own_layout(plan, format, &own);
+        return status ? status : push_layout(&own, out);
+    }
     for (size_t i = 0; i < sizeof ELEMENT_LAYOUTS / sizeof ELEMENT_LAYOUTS[0] && !status; i++)
         status = add_layout(plan, ELEMENT_LAYOUTS[i], NULL, out);
     return status;
@@ -428,8 +289,11 @@ static qg_status standard_layouts(qg_plan *plan, const qg_plan_format *format, v
 
 static qg_status standard_rules(qg_plan *plan, const qg_plan_format *format, values *out) {
     qg_status status = QG_OK;
-    if (!format->preset || !is_ocp(format->name))
-        return own_rule(plan, format, out);
+    qg_rule_value own;
+    if (!format->ocp) {
+        status = own_rule(plan, format, &own);
+        return status ? status : push_rule(&own, out);
+    }
     for (size_t i = 0; i < sizeof OCP_RULES / sizeof OCP_RULES[0] && !status; i++)
         status = add_rule(plan, OCP_RULES[i], NULL, out);
     return status;
@@ -441,24 +305,28 @@ static qg_status resolve(qg_plan *plan, const qg_plan_format *format, const valu
     qg_status status = QG_OK;
     out->layout_count = out->rule_count = 0;
     for (int i = 0; i < asked->layout_count && !status; i++) {
-        const layout_value *value = &asked->layouts[i];
-        if (value->standard)
-            status = standard_layouts(plan, format, out);
-        else if (out->layout_count == MOST_VALUES)
-            status = too_many("layouts");
-        else
-            out->layouts[out->layout_count++] = *value;
+        qg_layout_value value = asked->layouts[i];
+        value.named = true;
+        status = value.standard ? standard_layouts(plan, format, out) : push_layout(&value, out);
     }
     for (int i = 0; i < asked->rule_count && !status; i++) {
-        const rule_value *value = &asked->rules[i];
-        if (value->standard)
-            status = standard_rules(plan, format, out);
-        else if (out->rule_count == MOST_VALUES)
-            status = too_many("rules");
-        else
-            out->rules[out->rule_count++] = *value;
+        qg_rule_value value = asked->rules[i];
+        value.named = true;
+        status = value.standard ? standard_rules(plan, format, out) : push_rule(&value, out);
     }
     return status;
+}
+
+static void join_layouts(qg_layout_value *kept, const qg_layout_value *again) {
+    kept->named |= again->named;
+    if (!kept->listed)
+        kept->listed = again->listed;
+}
+
+static void join_rules(qg_rule_value *kept, const qg_rule_value *again) {
+    kept->named |= again->named;
+    if (!kept->listed)
+        kept->listed = again->listed;
 }
 
 static void drop_repeated(values *v) {
@@ -469,8 +337,8 @@ static void drop_repeated(values *v) {
             j++;
         if (j == kept)
             v->layouts[kept++] = v->layouts[i];
-        else if (!v->layouts[j].listed)
-            v->layouts[j].listed = v->layouts[i].listed;
+        else
+            join_layouts(&v->layouts[j], &v->layouts[i]);
     }
     v->layout_count = kept;
     kept = 0;
@@ -480,8 +348,8 @@ static void drop_repeated(values *v) {
             j++;
         if (j == kept)
             v->rules[kept++] = v->rules[i];
-        else if (!v->rules[j].listed)
-            v->rules[j].listed = v->rules[i].listed;
+        else
+            join_rules(&v->rules[j], &v->rules[i]);
     }
     v->rule_count = kept;
 }
@@ -493,8 +361,10 @@ static qg_status keep_joined(qg_plan *plan, const values *v, bool rules, const c
     if (!stream)
         return qg_fail(QG_ERROR_MEMORY, "out of memory for the plan");
     int count = rules ? v->rule_count : v->layout_count;
-    for (int i = 0; i < count; i++)
-        fprintf(stream, "%s%s", i ? "," : "", rules ? v->rules[i].name : v->layouts[i].name);
+    for (int i = 0; i < count; i++) {
+        const char *name = rules ? v->rules[i].name : v->layouts[i].name;
+        fprintf(stream, "%s%s", i ? "," : "", name ? name : "default");
+    }
     if (fclose(stream) != 0)
         return qg_fail(QG_ERROR_MEMORY, "out of memory for the plan");
     qg_status status = qg_word_pool_keep(plan->pool, text, out);
@@ -502,15 +372,26 @@ static qg_status keep_joined(qg_plan *plan, const values *v, bool rules, const c
     return status;
 }
 
-// Stands for the format where a tensor cannot be read.
-static qg_status add_bare(qg_plan *plan, const qg_plan_format *format, qg_expanded *expanded) {
-    qg_variant bare = {.format = format->name, .recipe = format->base};
-    int32_t index;
+qg_status qg_keep_bare(qg_plan *plan, const char *format, const qg_recipe *base, int32_t *index) {
+    qg_variant bare = {.format = format, .recipe = *base};
     qg_status status = qg_word_pool_keep(plan->pool, "", &bare.layout);
     bare.scale_rule = bare.scale_format = bare.rounding = bare.layout;
-    if (!status)
-        status = keep_variant(plan, &bare, &index);
+    return status ? status : qg_keep_variant(plan, &bare, index);
+}
+
+static qg_status add_bare(qg_plan *plan, const qg_plan_format *format, qg_expanded *expanded) {
+    int32_t index;
+    qg_status status = qg_keep_bare(plan, format->name, &format->base, &index);
     return status ? status : qg_index_append(&expanded->unreadable, index);
+}
+
+// Whether a recipe as operand b may keep what a does not have: then it matters to the plan's text
+// whether a layout or rule was named or is the default.
+static bool keeps_own(const qg_expanded *expanded) {
+    for (int64_t i = 0; i < expanded->formats_b.count; i++)
+        if (expanded->formats_b.items[i].preset)
+            return true;
+    return false;
 }
 
 static qg_status expand_format(qg_plan *plan, qg_plan_format *format, const values *asked,
@@ -521,29 +402,52 @@ static qg_status expand_format(qg_plan *plan, qg_plan_format *format, const valu
     drop_repeated(own);
     for (int l = 0; l < own->layout_count; l++)
         for (int r = 0; r < own->rule_count; r++)
-            for (int64_t i = 0; i < expanded->rounding_count && !status; i++)
-                status = add_variant(plan, format, &own->layouts[l], &own->rules[r],
-                                     &expanded->roundings[i], expanded);
+            for (int64_t i = 0; i < expanded->rounding_count && !status; i++) {
+                qg_choice choice = {.format = format,
+                                    .layout = own->layouts[l],
+                                    .rule = own->rules[r],
+                                    .rounding = &expanded->roundings[i]};
+                status = add_choice(plan, &choice, expanded);
+            }
+    const values *written = keeps_own(expanded) ? asked : own;
     if (!status)
-        status = keep_joined(plan, own, false, &format->layouts);
+        status = keep_joined(plan, written, false, &format->layouts);
     if (!status)
-        status = keep_joined(plan, own, true, &format->rules);
+        status = keep_joined(plan, written, true, &format->rules);
     return status ? status : add_bare(plan, format, expanded);
 }
 
-qg_status qg_expand_variants(qg_plan *plan, const qg_view *view, qg_expanded *expanded) {
-    values *asked = calloc(2, sizeof *asked), *own = asked + 1;
-    if (!asked)
-        return qg_fail(QG_ERROR_MEMORY, "out of memory for the plan");
-    qg_status status = read_formats(plan, view, expanded);
-    if (!status)
-        status = read_words(plan, view, QG_AXIS_LAYOUT, asked, expanded);
+static qg_status expand_asked(qg_plan *plan, const qg_view *view, values *asked, values *own,
+                              qg_expanded *expanded) {
+    qg_status status = read_words(plan, view, QG_AXIS_LAYOUT, asked, expanded);
     if (!status)
         status = read_words(plan, view, QG_AXIS_SCALE_RULE, asked, expanded);
     if (!status)
         status = read_words(plan, view, QG_AXIS_ROUNDING, asked, expanded);
-    for (int64_t i = 0; i < expanded->format_count && !status; i++)
-        status = expand_format(plan, &expanded->formats[i], asked, own, expanded);
+    for (int64_t i = 0; i < expanded->formats.count && !status; i++)
+        status = expand_format(plan, &expanded->formats.items[i], asked, own, expanded);
+    return status;
+}
+
+qg_status qg_expand_variants(qg_plan *plan, const qg_view *view, qg_expanded *expanded) {
+    values *asked = calloc(2, sizeof *asked);
+    if (!asked)
+        return qg_fail(QG_ERROR_MEMORY, "out of memory for the plan");
+    qg_status status = expand_asked(plan, view, asked, asked + 1, expanded);
     free(asked);
     return status;
+}
+
+// -------------------------------------------------------------------------------------- operand b
+
+qg_status qg_keep_variant_b(qg_plan *plan, const qg_choice *a, const qg_plan_format *b,
+                            int32_t *index) {
+    qg_choice choice = *a;
+    qg_status status = QG_OK;
+    choice.format = b;
+    if (b->preset && !a->layout.named)
+        status = own_layout(plan, b, &choice.layout);
+    if (!status && b->preset && !a->rule.named && !(b->ocp && a->format->ocp))
+        status = own_rule(plan, b, &choice.rule);
+    return status ? status : keep_made(plan, &choice, index);
 }

@@ -35,8 +35,15 @@ static void append_statuses(char *text, size_t size, const int64_t *status) {
 }
 
 static void append_case(char *text, size_t size, const qg_case *c, double seconds) {
-    append(text, size, " | %s %s %s %s %s%s%s %" PRId64 "x%" PRId64, c->op->name, c->format,
-           c->layout, c->scale_rule, c->data, c->tensor[0] ? " " : "", c->tensor, c->m, c->k);
+    append(text, size, " | %s", c->op->name);
+    const char *const words[] = {c->format, c->layout, c->scale_rule, c->unit, c->data, c->tensor};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (words[i] && *words[i])
+            append(text, size, " %s", words[i]);
+    if (c->n)
+        append(text, size, " %" PRId64 "x%" PRId64 "x%" PRId64, c->m, c->n, c->k);
+    else if (c->m)
+        append(text, size, " %" PRId64 "x%" PRId64, c->m, c->k);
     if (seconds >= 1)
         append(text, size, " %.0f s", seconds);
 }

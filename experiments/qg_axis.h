@@ -11,6 +11,7 @@
 
 // Axes with an option. X(ID, column, option, default, argument, summary)
 //   default "": computed (README, "run_sweep"); argument and summary are for --help.
+//   argument NULL: a flag on the command line, which means 1; a list elsewhere.
 // Y(ID, column): axes without an option: derived from others, or of operations to come.
 // One row per axis.
 // clang-format off
@@ -25,21 +26,26 @@
     Y(SCALE_FORMAT, scale_format)                                                                  \
     X(ROUNDING, rounding, "rounding", "rne", "L",                                                  \
       "rne, rna, rtz, rtp, rtn, rto, stochastic[:A|B|C[:BITS]] (default: rne)")                    \
-    Y(FORMAT_B, format_b)                                                                          \
+    X(FORMAT_B, format_b, "formats-b", "", "L",                                                    \
+      "of products: formats of operand b (default: as a); element formats take the layout and "    \
+      "rule of a, recipes keep theirs unless --layouts or --rules name others")                    \
     Y(LAYOUT_B, layout_b)                                                                          \
     Y(SCALE_RULE_B, scale_rule_b)                                                                  \
-    Y(UNIT, unit)                                                                                  \
+    X(UNIT, unit, "units", "default", "L",                                                         \
+      "of products: matrix units with their modifiers; default: exact, fp32_sequential and the "   \
+      "hardware units that take the operands, with the +promote:G that their layouts need")        \
     X(INPUT_TYPE, input_type, "inputs", "fp32", "L",                                               \
       "type of the data before quantization: fp32, bf16, fp16 (default: fp32)")                    \
-    Y(OUT_TYPE, out_type)                                                                          \
-    Y(HAS_BIAS, bias)                                                                              \
+    X(OUT_TYPE, out_type, "out-types", "fp32", "L",                                                \
+      "of products: type of the output: fp32, bf16, fp16 (default: fp32)")                         \
+    X(HAS_BIAS, bias, "bias", "0", NULL, "of products: add a bias (in plan files: bias 0,1)")      \
     X(BACKEND, backend, "backends", "", "L", "who performs the operations")                        \
     X(DATA, data, "data", "default", "L",                                                          \
       "data laws, tensors:FILE[#GLOB] (default: normal, outliers:100 and the shipped real "        \
       "tensors)")                                                                                  \
     Y(TENSOR, tensor)                                                                              \
     X(M, m, "m", "", "L", "rows; real tensors bring their own (default: by level)")                \
-    Y(N, n)                                                                                        \
+    X(N, n, "n", "", "L", "of products: rows of b, also for real tensors (default: by level)")     \
     X(K, k, "k", "", "L", "columns; real tensors bring their own (default: by level)")             \
     Y(SM_COUNT, sm_count)                                                                          \
     X(SEED, seed, "seeds", "1", "L", "keys of the random numbers (default: 1)")
@@ -71,7 +77,8 @@ int qg_axis_columns(size_t i);
 // The cell of such a column of a const qg_case.
 qg_cell qg_axis_cell(const void *row, qg_column column);
 
-// XXH3-64 of the `key=value` lines of all axes; real tensors by name and content digest.
+// XXH3-64 of the `key=value` lines of all axes; real tensors and recorded
+// vectors by name and content digest.
 uint64_t qg_case_identity(const qg_case *c);
 // The lines themselves, for `--list -v` and tests: false if they do not fit.
 bool qg_case_identity_text(const qg_case *c, char *text, size_t size);

@@ -19,7 +19,7 @@ typedef struct qg_sweep_options {
     qg_progress progress;
     int verbosity;             // -1 quiet, 0, 1 verbose
     int threads;               // 0: all
-    const char *isa;           // cap as given, NULL: none
+    const char *isa;           // --isa as given, NULL: none; the caller installs it
     const char *command_line;  // for /plan/argv
 } qg_sweep_options;
 

@@ -24,12 +24,28 @@ typedef enum qg_buffer {
     QG_BUFFER_CODES,
     QG_BUFFER_SCALES,
     QG_BUFFER_OUTPUT,
+    QG_BUFFER_OPERAND_A, // quantized operands of a product
+    QG_BUFFER_OPERAND_B,
+    QG_BUFFER_VALUES_A, // the same dequantized
+    QG_BUFFER_VALUES_B,
+    QG_BUFFER_BIAS,
+    QG_BUFFER_SOURCE_PRODUCT, // reference products and their magnitudes
+    QG_BUFFER_QUANTIZED_PRODUCT,
+    QG_BUFFER_FLOATS, // output and reference of a product as binary32
     QG_BUFFER_COUNT
 } qg_buffer;
 
 // Room for count elements of `size` bytes, content undefined. QG_ERROR_OVERFLOW, QG_ERROR_MEMORY.
 qg_status qg_workspace_room(qg_workspace *workspace, qg_buffer buffer, int64_t count, int64_t size,
                             void **out);
+
+// What is in a buffer, as a text that says everything its content depends on: cases that need the
+// same find it again. An op labels a buffer when it is filled; asking for room takes the label away,
+// whoever asks. Longer texts than QG_LABEL_SIZE - 1 are not kept: nothing is found then.
+enum { QG_LABEL_SIZE = 1024 };
+void qg_workspace_label(qg_workspace *workspace, qg_buffer buffer, const char *label);
+// The buffer if it has that label, else NULL.
+void *qg_workspace_find(qg_workspace *workspace, qg_buffer buffer, const char *label);
 
 // Gives the memory of all buffers back.
 void qg_workspace_shrink(qg_workspace *workspace);

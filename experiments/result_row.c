@@ -57,7 +57,7 @@ static void set_axes(row_writer *w, const qg_case *c) {
     set_i64(w, QG_COLUMN_N, c->n);
     set_i64(w, QG_COLUMN_K, c->k);
     set_i64(w, QG_COLUMN_SM_COUNT, c->sm_count);
-    if (c->source) {
+    if (c->source && !c->source->recording) {
         set_format(w, QG_COLUMN_INPUT_TYPE, c->input_type);
         set_u64(w, QG_COLUMN_SEED, c->seed);
     }

@@ -3,6 +3,7 @@
 // Reads the command line, builds the plan and dispatches: --list, --list-names, --show, --merge,
 // or a run.
 // Options and exit codes: README, "run_sweep".
+#include <isa_choice.h>
 #include <message.h>
 #include <name_list.h>
 #include <plan_list.h>
@@ -94,6 +95,9 @@ static int dispatch(const qg_command *command) {
     qg_status status = qg_init();
     if (status)
         return fail(status);
+    int code = qg_isa_choose(command->run.isa);
+    if (code)
+        return code;
     if (command->list_names) {
         qg_name_list(stdout);
         return 0;

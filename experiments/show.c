@@ -140,7 +140,19 @@ static qg_status read_columns(view *v, const char *text) {
     return status;
 }
 
+// Whether some product multiplies two formats.
+static bool has_mixed_formats(const view *v) {
+    for (int64_t i = 0; i < v->count; i++) {
+        const char *b = qg_table_text(v->table, v->rows[i], QG_COLUMN_FORMAT_B);
+        if (*b && strcmp(b, qg_table_text(v->table, v->rows[i], QG_COLUMN_FORMAT)) != 0)
+            return true;
+    }
+    return false;
+}
+
 static bool varies(const view *v, qg_column column) {
+    if (column == QG_COLUMN_FORMAT_B)
+        return has_mixed_formats(v);
     char first[QG_CELL_SIZE] = "", text[QG_CELL_SIZE];
     for (int64_t i = 0; i < v->count; i++) {
         table_row row = {v->table, v->rows[i]};
@@ -159,11 +171,14 @@ static void choose_columns(view *v) {
     } wanted[] = {
         {QG_COLUMN_OP,              false},
         {QG_COLUMN_FORMAT,          true },
+        {QG_COLUMN_FORMAT_B,        false},
         {QG_COLUMN_LAYOUT,          true },
         {QG_COLUMN_SCALE_RULE,      true },
         {QG_COLUMN_ROUNDING,        false},
         {QG_COLUMN_UNIT,            false},
         {QG_COLUMN_INPUT_TYPE,      false},
+        {QG_COLUMN_OUT_TYPE,        false},
+        {QG_COLUMN_HAS_BIAS,        false},
         {QG_COLUMN_BACKEND,         false},
         {QG_COLUMN_DATA,            true },
         {QG_COLUMN_TENSOR,          false},
@@ -172,6 +187,7 @@ static void choose_columns(view *v) {
         {QG_COLUMN_K,               true },
         {QG_COLUMN_SEED,            false},
         {QG_COLUMN_STATUS,          true },
+        {QG_COLUMN_REFERENCE,       false},
         {QG_COLUMN_METRIC_QSNR_DB,  true },
         {QG_COLUMN_TIMING_GB_PER_S, false},
         {QG_COLUMN_REASON,          false},
@@ -356,6 +372,10 @@ static int show_table(view *v, const qg_show_options *options, const qg_expressi
     qg_table *table;
     bool complete, verified;
     qg_status status = qg_results_read(options->path, &table, &complete, &verified);
+    if (status == QG_ERROR_DATA) { // no result file, or a damaged one: not the user's line is wrong
+        qg_message_error("%s", qg_detail());
+        return 5;
+    }
     if (status)
         return fail("", status);
     v->table = table;

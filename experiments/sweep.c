@@ -3,6 +3,7 @@
 // The parent does no numeric work and starts no thread: workers are forked from it.
 #include <qg_sweep.h>
 
+#include <isa_choice.h>
 #include <message.h>
 #include <qg_clock.h>
 #include <qg_locks.h>
@@ -74,8 +75,8 @@ __attribute__((format(printf, 2, 3))) static void note(sweep *s, const char *for
 
 static qg_status describe_run(void *context, qg_table *table) {
     sweep *s = context;
-    qg_status status =
-        qg_provenance_begin(table, "scalar", s->options->isa, s->options->threads, &s->run);
+    qg_status status = qg_provenance_begin(table, qg_unit_isa(), qg_isa_cap(s->options->isa),
+                                           s->options->threads, &s->run);
     if (status == QG_OK && s->options->command_line)
         status = qg_table_add_argv(table, s->options->command_line);
     return status;

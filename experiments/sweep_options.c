@@ -6,7 +6,6 @@
 #include <number.h>
 #include <qg_axis.h>
 #include <qg_backend_list.h>
-#include <qg_init.h>
 #include <qg_nearest.h>
 
 #include <math.h>
@@ -71,7 +70,7 @@ static struct poptOption plan_options[] = {
 #undef AXIS_OPTION
 #undef NO_OPTION
     VALUE("level", LEVEL,
-          "the default grid of m and k: smoke (seconds), default (about a minute), "
+          "the default grid of m, n and k: smoke (seconds), default (about a minute), "
           "paper (minutes; m * k up to 2^24)",
           "NAME"),
     VALUE("plan", PLAN,
@@ -87,7 +86,8 @@ static struct poptOption plan_options[] = {
     VALUE("exclude", EXCLUDE, "no cases for which it holds", "E"),
     FLAG("list", 0, LIST, "print the plan, one line per case, and an estimate; run nothing"),
     FLAG("list-names", 0, LIST_NAMES,
-         "print the names of formats, recipes, rules, roundings, data laws, layouts; run nothing"),
+         "print the names of formats, recipes, rules, units, roundings, data laws, layouts; run "
+         "nothing"),
     VALUE("repro", REPRO, "take the arguments in LINE, from a result's column repro", "LINE"),
     POPT_TABLEEND};
 
@@ -148,21 +148,32 @@ static void join(char *text, size_t size, const char *(*listed)(size_t)) {
         length += (size_t)snprintf(text + length, size - length, "%s%s", i ? ", " : "", listed(i));
 }
 
-// Names the operations and backends that exist.
-static void complete_help(void) {
-    static char ops[200] = "operations (default: all): ";
-    static char backends[200] = "who performs them (default: all that answer): ";
+static const char *standard_op(size_t i) {
+    for (size_t j = 0; qg_op_listed(j); j++)
+        if (qg_op_listed(j)->by_default && i-- == 0)
+            return qg_op_listed(j)->name;
+    return NULL;
+}
+
+// Names the operations and backends that exist; axes without an argument become flags.
+static void complete_options(void) {
+    static char ops[300], backends[200] = "who performs them (default: all that answer): ";
     static bool done;
     if (done)
         return;
     done = true;
     join(ops, sizeof ops, op_word);
+    strncat(ops, " (default: ", sizeof ops - strlen(ops) - 1);
+    join(ops, sizeof ops, standard_op);
+    strncat(ops, ")", sizeof ops - strlen(ops) - 1);
     join(backends, sizeof backends, qg_backend_listed);
     for (struct poptOption *o = plan_options; o->longName; o++) {
         if (o->val == FIRST_AXIS + QG_AXIS_OP)
             o->descrip = ops;
         if (o->val == FIRST_AXIS + QG_AXIS_BACKEND)
             o->descrip = backends;
+        if (o->val < FIRST_AXIS + QG_AXIS_COUNT && !o->argDescrip)
+            o->argInfo = POPT_ARG_NONE;
     }
 }
 
@@ -210,22 +221,11 @@ static int take_progress(const char *value, qg_progress *out) {
     return wrong_value("--progress", value, "kind of progress: auto, bar, lines, none");
 }
 
-// A cap that the processor cannot meet is refused rather than lowered.
-static int check_isa(const char *option, const char *name) {
-    int isa = qg_isa_find(name);
-    if (isa < 0)
-        return wrong_value(option, name, "instruction set: scalar, avx2, avx512");
-    if (qg_cpu_has((qg_isa)isa))
-        return 0;
-    qg_message_error("%s: this processor lacks %s", option, name);
-    return 2;
-}
-
 static int take_axis(state *s, qg_axis axis, const char *value) {
     s->axis_given = qg_axis_describe(axis)->option;
     s->command->plans |= axis == QG_AXIS_FORMAT;
-    qg_status status =
-        qg_plan_request_set(s->command->request, qg_axis_describe(axis)->option, value);
+    qg_status status = qg_plan_request_set(s->command->request, qg_axis_describe(axis)->option,
+                                           value ? value : "1");
     return status ? fail("", status) : 0;
 }
 
@@ -303,11 +303,6 @@ static int take_shard(state *s, const char *value) {
     return status ? fail("--shard", status) : 0;
 }
 
-static int take_isa(state *s, const char *value) {
-    s->command->run.isa = value;
-    return check_isa("--isa", value);
-}
-
 static int take(state *s, int code, const char *value) {
     qg_command *c = s->command;
     s->given[code] = true;
@@ -331,7 +326,7 @@ static int take(state *s, int code, const char *value) {
     case MAX_FAILURES: return take_failures(value, &c->run.max_failures);
     case PROGRESS: return take_progress(value, &c->run.progress);
     case THREADS: return take_threads(value, &c->run.threads);
-    case ISA: return take_isa(s, value);
+    case ISA: c->run.isa = value; return 0;
     case SHOW:
         c->show = true;
         c->show_options.path = value;
@@ -401,15 +396,6 @@ static int give_expressions(state *s) {
     return code;
 }
 
-static int check_environment(const state *s) {
-    const char *isa = getenv("QG_ISA");
-    if (s->command->run.isa || !isa || !*isa)
-        return 0;
-    int code = check_isa("QG_ISA", isa);
-    s->command->run.isa = isa;
-    return code;
-}
-
 static int find_shard(const state *s) {
     qg_command *c = s->command;
     if (c->show || c->run.merge_only || s->given[SHARD])
@@ -434,8 +420,6 @@ static int check(state *s) {
     }
     if (!code)
         code = give_expressions(s);
-    if (!code)
-        code = check_environment(s);
     return code ? code : find_shard(s);
 }
 
@@ -514,7 +498,7 @@ int qg_command_read(int argc, const char **argv, qg_command *command) {
     command->owned = s;
     if (status)
         return fail("", status);
-    complete_help();
+    complete_options();
     join_words(argc, argv, s);
     s->command = command;
     s->context = poptGetContext("run_sweep", argc, argv, options, 0);

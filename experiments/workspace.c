@@ -18,6 +18,7 @@ enum { ELEMENTS_PER_THREAD = 16384 };
 typedef struct room {
     void *bytes;
     int64_t size;
+    char label[QG_LABEL_SIZE]; // "": none
 } room;
 
 // What an input depends on.
@@ -89,6 +90,7 @@ qg_status qg_workspace_room(qg_workspace *workspace, qg_buffer buffer, int64_t c
         return qg_fail(QG_ERROR_OVERFLOW, "%lld elements of %lld bytes overflow", (long long)count,
                        (long long)size);
     room *r = &workspace->rooms[buffer];
+    r->label[0] = 0;
     if (!r->bytes || r->size < bytes) {
         qg_release(r->bytes); // first: the old and the new one may not fit together
         r->bytes = NULL;
@@ -104,10 +106,27 @@ qg_status qg_workspace_room(qg_workspace *workspace, qg_buffer buffer, int64_t c
     return QG_OK;
 }
 
+void qg_workspace_label(qg_workspace *workspace, qg_buffer buffer, const char *label) {
+    room *r = &workspace->rooms[buffer];
+    size_t length = strlen(label);
+    if (length < sizeof r->label)
+        memcpy(r->label, label, length + 1);
+    else
+        r->label[0] = 0;
+}
+
+void *qg_workspace_find(qg_workspace *workspace, qg_buffer buffer, const char *label) {
+    const room *r = &workspace->rooms[buffer];
+    return label[0] && strcmp(r->label, label) == 0 ? r->bytes : NULL;
+}
+
 void qg_workspace_shrink(qg_workspace *workspace) {
     for (int i = 0; i < QG_BUFFER_COUNT; i++) {
-        qg_release(workspace->rooms[i].bytes);
-        workspace->rooms[i] = (room){NULL, 0};
+        room *r = &workspace->rooms[i];
+        qg_release(r->bytes);
+        r->bytes = NULL;
+        r->size = 0;
+        r->label[0] = 0;
     }
     workspace->inputs[0].valid = workspace->inputs[1].valid = false;
 }

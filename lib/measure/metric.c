@@ -106,7 +106,8 @@ double qg_metric_value(const qg_sums *s, qg_metric metric) {
 
 // ------------------------------------------------------------------------------------------ ranks
 
-enum { SPEARMAN_MOST = 65536 };
+// Digits of the high words: 11, 11 and 10 bits. Below RADIX_LEAST counting them costs more.
+enum { SPEARMAN_MOST = 65536, DIGIT_BITS = 11, DIGIT_MASK = 2047, RADIX_LEAST = 512 };
 
 // A finite value as an unsigned number of the same order, equal for both zeros.
 static uint32_t ordered(float x) {
@@ -119,10 +120,36 @@ static int compare_keys(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
+// One pass of a radix sort by the bits from `shift`: the sequence of equal ones stays.
+static void sort_by_digit(int64_t n, int shift, const uint64_t *from, uint64_t *to) {
+    uint32_t place[1 << DIGIT_BITS] = {0}, below = 0;
+    for (int64_t i = 0; i < n; i++)
+        place[from[i] >> shift & DIGIT_MASK]++;
+    for (int d = 0; d < 1 << DIGIT_BITS; d++) {
+        uint32_t count = place[d];
+        place[d] = below;
+        below += count;
+    }
+    for (int64_t i = 0; i < n; i++)
+        to[place[from[i] >> shift & DIGIT_MASK]++] = from[i];
+}
+
+// Sorts keys whose low words ascend, through `spare`; returns the one of the two that is sorted.
+static uint64_t *sort_keys(int64_t n, uint64_t *keys, uint64_t *spare) {
+    if (n < RADIX_LEAST) {
+        qsort(keys, (size_t)n, sizeof *keys, compare_keys);
+        return keys;
+    }
+    sort_by_digit(n, 32, keys, spare);
+    sort_by_digit(n, 32 + DIGIT_BITS, spare, keys);
+    sort_by_digit(n, 32 + 2 * DIGIT_BITS, keys, spare);
+    return spare;
+}
+
 // centred[i] = twice the rank of element i less n + 1: whole numbers that sum to 0. Ties share the
-// mean rank. keys: ordered value in the high word, element in the low one; sorted here.
-static void rank_keys(int64_t n, uint64_t *keys, int32_t *centred) {
-    qsort(keys, (size_t)n, sizeof *keys, compare_keys);
+// mean rank. keys: ordered value in the high word, element in the low one; lost here.
+static void rank_keys(int64_t n, uint64_t *keys, uint64_t *spare, int32_t *centred) {
+    keys = sort_keys(n, keys, spare);
     for (int64_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && keys[end] >> 32 == keys[i] >> 32;)
             end++;
@@ -163,16 +190,16 @@ qg_status qg_spearman(int64_t count, const float *x, const float *q, double *out
     if (count < 1)
         return qg_fail(QG_ERROR_ARGUMENT, "rank correlation of no elements");
     int64_t most = count < SPEARMAN_MOST ? count : SPEARMAN_MOST;
-    void *room; // keys of x and q, then ranks of x and q
+    void *room; // keys of x and q, as many more for sorting, then ranks of x and q
     qg_status status =
-        qg_allocate(&room, most, 2 * sizeof(uint64_t) + 2 * sizeof(int32_t), "ranks");
+        qg_allocate(&room, most, 3 * sizeof(uint64_t) + 2 * sizeof(int32_t), "ranks");
     if (status)
         return status;
-    uint64_t *x_keys = room, *q_keys = x_keys + most;
-    int32_t *x_ranks = (int32_t *)(void *)(q_keys + most), *q_ranks = x_ranks + most;
+    uint64_t *x_keys = room, *q_keys = x_keys + most, *spare = q_keys + most;
+    int32_t *x_ranks = (int32_t *)(void *)(spare + most), *q_ranks = x_ranks + most;
     int64_t n = sample_keys(count, x, q, x_keys, q_keys);
-    rank_keys(n, x_keys, x_ranks);
-    rank_keys(n, q_keys, q_ranks);
+    rank_keys(n, x_keys, spare, x_ranks);
+    rank_keys(n, q_keys, spare, q_ranks);
     *out = correlate(n, x_ranks, q_ranks);
     qg_release(room);
     return QG_OK;

@@ -1,13 +1,14 @@
 // Mergeable sums of an error comparison, and the metrics derived from them.
 //
-// x is the binary32 reference, q the dequantized value, e = q - x in binary64. Pairs in which x or
-// q is NaN or infinite are counted and excluded from every sum. Sums are compensated and merged in
-// a fixed order, so the same elements in the same chunks give the same bits whatever the threads
-// and the machine. The definition of each metric is its row of
-// the table below.
+// x is the reference, q the dequantized value or output, e = q - x in binary64: exact for binary32
+// references of like size, rounded once otherwise. Pairs in which x or q is NaN or infinite are
+// counted and excluded from every sum. Sums are compensated and merged in a fixed order, so the
+// same elements in the same chunks give the same bits whatever the threads and the machine. The
+// definition of each metric is its row of the table below.
 #ifndef QG_SUMS_H
 #define QG_SUMS_H
 
+#include <qg_format.h>
 #include <qg_status.h>
 #include <stdint.h>
 
@@ -40,11 +41,11 @@ typedef struct qg_sums {
     qg_sum x, xx, qq, xq, e, abs_e, e_sign_x, ee, abs_x;
     double max_abs_e, max_rel_e, max_abs_x;   // max_rel_e: |e/x| over x != 0
     int64_t max_abs_e_index, max_rel_e_index; // the first element that has it, -1 if no error
-    // |e| in ulp(x): of binary32 here, clamped to the ulp of its smallest normal. Callers that
-    // compare products overwrite it with ulp of their output type.
+    // |e| in ulp(x), clamped to the ulp of the smallest normal: of binary32, or of the output type
+    // of a product.
     double max_ulp;
     int64_t hist_rel[QG_HIST_LOG2_BINS]; // |e/x| of x != 0, e != 0
-    int64_t hist_ulp[QG_HIST_ULP_BINS];  // binary32 ulp
+    int64_t hist_ulp[QG_HIST_ULP_BINS];  // |e| in the same ulp
 } qg_sums;
 
 void qg_sums_clear(qg_sums *sums);
@@ -60,6 +61,16 @@ void qg_sums_merge(qg_sums *sums, const qg_sums *other);
 // order. QG_ERROR_ARGUMENT when count is not positive: an empty comparison has no error.
 // QG_ERROR_MEMORY.
 qg_status qg_sums_measure(int64_t count, const float *x, const float *q, int threads, qg_sums *out);
+
+// The same of a product: x the reference product in binary64, q the output, converted exactly to
+// binary32; ulps are those of out_type (QG_FORMAT_FP32, _BF16, _FP16) at the binade of x.
+// Also QG_ERROR_ARGUMENT for another type.
+qg_status qg_sums_measure_product(int64_t count, const double *x, const float *q,
+                                  qg_format out_type, int threads, qg_sums *out);
+
+// Componentwise backward error of a product: max |e| / size over the pairs in which both are
+// finite; 0/0 is 0, y/0 infinite. size: (count) |A| |B| of the operands of the reference.
+double qg_backward_error(int64_t count, const double *x, const float *q, const double *size);
 
 // Derived metrics: one row each. X(ID, name, units, better, long name, definition)
 // better: +1 larger is better, -1 smaller, 0 nearer to the ideal (0, for gain 1).

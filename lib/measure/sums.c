@@ -6,8 +6,10 @@
 #include <qg_sums.h>
 
 #include <qg_bits.h>
+#include <qg_format.h>
 #include <qg_init.h>
 #include <qg_memory.h>
+#include <stdbool.h>
 #include <string.h>
 #ifdef _OPENMP
 #include <omp.h>
@@ -20,16 +22,25 @@ typedef struct lane_sum {
 } lane_sum;
 
 // One block of pairs, non-finite ones replaced by zeros, and what derives from them. Beyond the
-// count everything up to a multiple of LANES is zero: adding it changes no sum.
+// count everything up to a multiple of LANES is zero: adding it changes no sum. All in binary64, so
+// that references of either type take the same way.
 typedef struct block {
-    float x[BLOCK], q[BLOCK];
-    double wide_x[BLOCK], wide_q[BLOCK], e[BLOCK];
+    double x[BLOCK], q[BLOCK], e[BLOCK];
     double abs_x[BLOCK], abs_e[BLOCK], e_sign_x[BLOCK];
     double rel[BLOCK]; // |e/x|, 0 where x == 0
     double ulp[BLOCK]; // |e| / ulp(x)
 } block;
 
 enum { SUMS = 9, TABLES = 4, REL_NONE = QG_HIST_LOG2_BINS }; // REL_NONE: e == 0 or x == 0
+
+// What is compared, and in whose ulps.
+typedef struct pairs {
+    const float *x;
+    const double *wide_x; // NULL: x
+    const float *q;
+    int mbits;           // of the format whose ulps count
+    double least_normal; // its smallest normal
+} pairs;
 
 // The state of a chunk. Histograms are kept TABLES times over, so that neighbours that fall into
 // one bin do not wait for one another.
@@ -100,55 +111,60 @@ static void add_products(lane_sum *sum, int n, const double *a, const double *b)
 // Counts the non-finite pairs and replaces them by zeros; returns their number.
 static int64_t exclude(qg_sums *sums, int n, block *b) {
     int64_t excluded = 0;
+    const uint64_t infinity = 0x7ffull << 52;
     for (int i = 0; i < n; i++) {
-        if (qg_float_is_finite(b->x[i]) && qg_float_is_finite(b->q[i]))
+        uint64_t x = magnitude_bits(b->x[i]), q = magnitude_bits(b->q[i]);
+        if (x < infinity && q < infinity)
             continue;
-        sums->nan_reference += qg_float_is_nan(b->x[i]);
-        sums->nan_output += qg_float_is_nan(b->q[i]);
-        sums->inf_reference += qg_float_is_inf(b->x[i]);
-        sums->inf_output += qg_float_is_inf(b->q[i]);
+        sums->nan_reference += x > infinity;
+        sums->nan_output += q > infinity;
+        sums->inf_reference += x == infinity;
+        sums->inf_output += q == infinity;
         b->x[i] = b->q[i] = 0;
         excluded++;
     }
     return excluded;
 }
 
-static int has_nonfinite(int n, const float *x) {
+static int has_nonfinite(int n, const block *b) {
+    // x - x is 0, or NaN where x is not finite
+    double rest[LANES] = {0};
     int found = 0;
-    for (int i = 0; i < n; i++)
-        found |= (qg_bits_of_float(x[i]) & 0x7f800000u) == 0x7f800000u;
+    for (int i = 0; i < n; i += LANES)
+        for (int l = 0; l < LANES; l++)
+            rest[l] += (b->x[i + l] - b->x[i + l]) + (b->q[i + l] - b->q[i + l]);
+    for (int l = 0; l < LANES; l++)
+        found |= rest[l] != 0;
     return found;
 }
 
 // Counts that follow from the pairs as they are; `excluded` pairs of zeros are not data.
 static void count_pairs(qg_sums *sums, int n, int64_t excluded, const block *b) {
-    int32_t zero_x = 0, zero_q = 0, underflowed = 0, appeared = 0, exact = 0, flips = 0;
+    int64_t zero_x = 0, zero_q = 0, zero_both = 0, exact = 0, flips = 0;
     for (int i = 0; i < n; i++) {
-        int32_t x_is_0 = b->x[i] == 0, q_is_0 = b->q[i] == 0;
-        int32_t opposite = (int32_t)((qg_bits_of_float(b->x[i]) ^ qg_bits_of_float(b->q[i])) >> 31);
+        int64_t x_is_0 = b->x[i] == 0 ? 1 : 0, q_is_0 = b->q[i] == 0 ? 1 : 0;
+        int64_t opposite =
+            (int64_t)((qg_bits_of_double(b->x[i]) ^ qg_bits_of_double(b->q[i])) >> 63);
         zero_x += x_is_0;
         zero_q += q_is_0;
-        underflowed += q_is_0 & (x_is_0 ^ 1);
-        appeared += x_is_0 & (q_is_0 ^ 1);
-        flips += opposite & (x_is_0 ^ 1) & (q_is_0 ^ 1);
-        exact += b->x[i] == b->q[i];
+        zero_both += x_is_0 & q_is_0;
+        flips += opposite & ~(x_is_0 | q_is_0);
+        exact += b->x[i] == b->q[i] ? 1 : 0;
     }
     sums->n += n;
     sums->n_finite += n - excluded;
     sums->zero_reference += zero_x - excluded;
     sums->zero_output += zero_q - excluded;
     sums->exact += exact - excluded;
-    sums->underflowed += underflowed;
-    sums->zero_reference_nonzero_error += appeared;
+    sums->underflowed += zero_q - zero_both;
+    sums->zero_reference_nonzero_error += zero_x - zero_both;
     sums->sign_flips += flips;
     sums->hist_ulp[0] -= excluded; // where count_bins puts them
 }
 
-static void derive(int n, block *b) {
+static void derive(const pairs *p, int n, block *b) {
     for (int i = 0; i < n; i++) {
-        double x = b->x[i], q = b->q[i], e = q - x;
-        b->wide_x[i] = x;
-        b->wide_q[i] = q;
+        double x = b->x[i], e = b->q[i] - x;
         b->e[i] = e;
         b->abs_x[i] = magnitude(x);
         b->abs_e[i] = magnitude(e);
@@ -156,15 +172,16 @@ static void derive(int n, block *b) {
     for (int i = 0; i < n; i++) {
         // sign x as a factor: +-1, or 0 at 0, without a branch
         double is_zero = b->abs_x[i] == 0 ? 1 : 0;
-        uint64_t sign = qg_bits_of_double(b->wide_x[i]) & 1ull << 63;
+        uint64_t sign = qg_bits_of_double(b->x[i]) & 1ull << 63;
         double signed_e = qg_double_of_bits(qg_bits_of_double(b->e[i]) ^ sign);
         b->e_sign_x[i] = signed_e * (1 - is_zero);
         b->rel[i] = b->abs_e[i] * (1 - is_zero) / (b->abs_x[i] + is_zero);
     }
+    const uint64_t inverse = (uint64_t)(2 * 1023 + p->mbits) << 52;
     for (int i = 0; i < n; i++) {
-        uint32_t field = qg_bits_of_float(b->x[i]) >> 23 & 255u;
-        field = field < 1 ? 1 : field; // subnormals have the smallest normal's ulp, 2^-149
-        uint64_t per_ulp = (uint64_t)(1023 + 127 + 23 - field) << 52;
+        // subnormals have the smallest normal's ulp
+        double x = b->abs_x[i] > p->least_normal ? b->abs_x[i] : p->least_normal;
+        uint64_t per_ulp = inverse - (qg_bits_of_double(x) & 0x7ffull << 52);
         b->ulp[i] = b->abs_e[i] * qg_double_of_bits(per_ulp);
     }
 }
@@ -208,25 +225,39 @@ static void keep_largest(int n, const double *v, int64_t first, double *max, int
         *place = v[i] == most ? first + i : *place;
 }
 
-static void add_block(chunk *c, int n, int64_t first, block *b) {
-    qg_sums *sums = c->sums;
-    int64_t excluded = 0;
-    if (has_nonfinite(n, b->x) || has_nonfinite(n, b->q))
-        excluded = exclude(sums, n, b);
-    count_pairs(sums, n, excluded, b);
+// The n pairs from `at`, with zeros up to a multiple of LANES, which it returns.
+static int load(const pairs *p, int64_t at, int n, block *b) {
+    for (int i = 0; i < n; i++)
+        b->q[i] = p->q[at + i];
+    if (p->wide_x)
+        memcpy(b->x, p->wide_x + at, sizeof *b->x * (size_t)n);
+    else
+        for (int i = 0; i < n; i++)
+            b->x[i] = p->x[at + i];
     int padded = (n + LANES - 1) / LANES * LANES;
     for (int i = n; i < padded; i++)
         b->x[i] = b->q[i] = 0;
-    derive(padded, b);
+    return padded;
+}
+
+// The n pairs from `at`, whose index in the tensor is `first`.
+static void add_block(chunk *c, const pairs *p, int64_t at, int n, int64_t first, block *b) {
+    qg_sums *sums = c->sums;
+    int padded = load(p, at, n, b);
+    int64_t excluded = 0;
+    if (has_nonfinite(padded, b))
+        excluded = exclude(sums, n, b);
+    count_pairs(sums, n, excluded, b);
+    derive(p, padded, b);
     count_bins(c, n, b);
-    add_values(&c->x, padded, b->wide_x);
+    add_values(&c->x, padded, b->x);
     add_values(&c->e, padded, b->e);
     add_values(&c->abs_x, padded, b->abs_x);
     add_values(&c->abs_e, padded, b->abs_e);
     add_values(&c->e_sign_x, padded, b->e_sign_x);
-    add_products(&c->xx, padded, b->wide_x, b->wide_x);
-    add_products(&c->qq, padded, b->wide_q, b->wide_q);
-    add_products(&c->xq, padded, b->wide_x, b->wide_q);
+    add_products(&c->xx, padded, b->x, b->x);
+    add_products(&c->qq, padded, b->q, b->q);
+    add_products(&c->xq, padded, b->x, b->q);
     add_products(&c->ee, padded, b->e, b->e);
     int64_t ignored = 0;
     keep_largest(padded, b->abs_e, first, &sums->max_abs_e, &sums->max_abs_e_index);
@@ -254,9 +285,8 @@ static void collect_chunk(chunk *c) {
     }
 }
 
-// The sums of one chunk of at most 2^32 - 1 elements (32-bit bins).
-static void measure_chunk(int64_t count, int64_t first, const float *x, const float *q,
-                          qg_sums *out) {
+// The sums of one chunk, the (count) pairs from `at`: at most 2^32 - 1 (32-bit bins).
+static void measure_chunk(const pairs *p, int64_t at, int64_t count, int64_t first, qg_sums *out) {
     block b;
     chunk c;
     memset(&c, 0, sizeof c);
@@ -264,18 +294,21 @@ static void measure_chunk(int64_t count, int64_t first, const float *x, const fl
     c.sums = out;
     for (int64_t done = 0; done < count; done += BLOCK) {
         int n = count - done < BLOCK ? (int)(count - done) : BLOCK;
-        memcpy(b.x, x + done, sizeof *x * (size_t)n);
-        memcpy(b.q, q + done, sizeof *q * (size_t)n);
-        add_block(&c, n, first + done, &b);
+        add_block(&c, p, at + done, n, first + done, &b);
     }
     collect_chunk(&c);
 }
 
 // ----------------------------------------------------------------------------------------- borders
 
+static pairs binary32_pairs(const float *x, const float *q) {
+    return (pairs){.x = x, .q = q, .mbits = 23, .least_normal = 0x1p-126};
+}
+
 void qg_sums_add(qg_sums *sums, int64_t count, int64_t first, const float *x, const float *q) {
     qg_sums chunk_sums;
-    measure_chunk(count, first, x, q, &chunk_sums);
+    pairs p = binary32_pairs(x, q);
+    measure_chunk(&p, 0, count, first, &chunk_sums);
     qg_sums_merge(sums, &chunk_sums);
 }
 
@@ -322,8 +355,8 @@ void qg_sums_merge(qg_sums *sums, const qg_sums *other) {
 }
 
 // Chunks first_chunk .. first_chunk + chunks - 1 of (count) elements, each into its own part.
-static void measure_parts(int64_t first_chunk, int64_t chunks, int64_t count, const float *x,
-                          const float *q, int threads, qg_sums *part) {
+static void measure_parts(const pairs *p, int64_t first_chunk, int64_t chunks, int64_t count,
+                          int threads, qg_sums *part) {
     (void)threads; // without OpenMP
 #pragma omp parallel num_threads(threads)
     {
@@ -332,7 +365,7 @@ static void measure_parts(int64_t first_chunk, int64_t chunks, int64_t count, co
         for (int64_t i = 0; i < chunks; i++) {
             int64_t first = (first_chunk + i) * QG_SUMS_CHUNK;
             int64_t n = count - first < QG_SUMS_CHUNK ? count - first : QG_SUMS_CHUNK;
-            measure_chunk(n, first, x + first, q + first, &part[i]);
+            measure_chunk(p, first, n, first, &part[i]);
         }
         qg_fp_leave(saved);
     }
@@ -346,8 +379,7 @@ static int threads_for(int threads, int64_t chunks) {
     return threads > chunks ? (int)chunks : threads;
 }
 
-qg_status qg_sums_measure(int64_t count, const float *x, const float *q, int threads,
-                          qg_sums *out) {
+static qg_status measure_pairs(const pairs *p, int64_t count, int threads, qg_sums *out) {
     enum { PARTS = 256 }; // chunks in flight: a third of a megabyte, and seldom a barrier
     qg_sums_clear(out);
     if (count <= 0)
@@ -361,10 +393,41 @@ qg_status qg_sums_measure(int64_t count, const float *x, const float *q, int thr
     threads = threads_for(threads, parts);
     for (int64_t done = 0; done < chunks; done += parts) {
         int64_t n = chunks - done < parts ? chunks - done : parts;
-        measure_parts(done, n, count, x, q, threads, part);
+        measure_parts(p, done, n, count, threads, part);
         for (int64_t i = 0; i < n; i++)
             qg_sums_merge(out, &part[i]);
     }
     qg_release(room);
     return QG_OK;
+}
+
+qg_status qg_sums_measure(int64_t count, const float *x, const float *q, int threads,
+                          qg_sums *out) {
+    pairs p = binary32_pairs(x, q);
+    return measure_pairs(&p, count, threads, out);
+}
+
+qg_status qg_sums_measure_product(int64_t count, const double *x, const float *q,
+                                  qg_format out_type, int threads, qg_sums *out) {
+    qg_format_info info = qg_format_describe(out_type);
+    pairs p = {.wide_x = x, .q = q, .mbits = info.mbits};
+    p.least_normal = qg_double_pow2(1 - info.bias);
+    if (out_type == QG_FORMAT_FP32 || out_type == QG_FORMAT_BF16 || out_type == QG_FORMAT_FP16)
+        return measure_pairs(&p, count, threads, out);
+    qg_sums_clear(out);
+    return qg_fail(QG_ERROR_ARGUMENT, "the output of a product is fp32, bf16 or fp16");
+}
+
+double qg_backward_error(int64_t count, const double *x, const float *q, const double *size) {
+    double worst = 0;
+    qg_fp_state saved = qg_fp_enter();
+    for (int64_t i = 0; i < count; i++) {
+        double e = magnitude(q[i] - x[i]);
+        // An exact element has none, whatever its magnitude; a NaN or infinite one is left out.
+        double ratio = e == 0 ? 0 : e / size[i];
+        bool counts = e - e == 0 && ratio > worst;
+        worst = counts ? ratio : worst;
+    }
+    qg_fp_leave(saved);
+    return worst;
 }

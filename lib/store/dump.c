@@ -1,12 +1,14 @@
-// The tables of formats and recipes as columns. See dump_internal.h.
+// The tables of formats, recipes and matrix units as columns. See dump_internal.h.
 #include <dump_internal.h>
 
 #include <qg_recipe_name.h>
+#include <qg_unit.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELL_SIZE = 64 };
+enum { CELL_SIZE = 96 };
 
 // One value of a row, as a field's type has it.
 typedef struct cell {
@@ -126,28 +128,116 @@ QG_STATIC_ASSERT((int)CELL_SIZE >= (int)QG_NAME_SIZE && (int)CELL_SIZE >= (int)Q
 RECIPE_FIELDS(DEFINE_GETTER)
 #undef DEFINE_GETTER
 
+// --------------------------------------------------------------------------------------- units
+
+// A row of the unit table, or a software unit: `row` NULL.
+typedef struct unit_entry {
+    int id;
+    const qg_unit_row *row;
+} unit_entry;
+
+// The rows of the table, then the software units. False past the end.
+static bool unit_at(size_t i, unit_entry *out) {
+    size_t rows = 0;
+    while (qg_unit_row_at(rows))
+        rows++;
+    if (i < rows) {
+        const qg_unit_row *row = qg_unit_row_at(i);
+        *out = (unit_entry){row->unit, row};
+        return true;
+    }
+    for (int id = 0; id < QG_UNIT_COUNT; id++)
+        if (qg_unit_is_software(id) && i-- == rows) {
+            *out = (unit_entry){id, NULL};
+            return true;
+        }
+    return false;
+}
+
+static const char *unit_listed(size_t i) {
+    unit_entry entry;
+    return unit_at(i, &entry) ? qg_unit_listed((size_t)entry.id) : NULL;
+}
+
+static void set_operands(const qg_unit_row *row, cell *out) {
+    for (qg_format format = 0; format < QG_FORMAT_COUNT; format++)
+        if (qg_unit_row_takes(row, format)) {
+            size_t length = strlen(out->text);
+            char name[QG_NAME_SIZE];
+            qg_format_name(format, name);
+            snprintf(out->text + length, CELL_SIZE - length, "%s%s", length ? " " : "", name);
+        }
+}
+
+static void set_scale(const qg_unit_row *row, cell *out) {
+    if (row->scale == QG_UNIT_NO_SCALE)
+        set_text(out, "none");
+    else
+        qg_format_name((qg_format)row->scale, out->text);
+}
+
+static const char *rho_text(const qg_unit_row *r) {
+    return PICK(r->rho, "none", "rz fp32", "rz e8m13", "rne fp32", "rne fp16");
+}
+
+#define SET_OPERANDS(value) set_operands(value, out)
+#define SET_SCALE(value) set_scale(value, out)
+
+// X(name, type, how it is set, value of row `r`, definition). Software units have no row: empty and
+// 0 there.
+// clang-format off: one row per field
+#define UNIT_FIELDS(X)                                                                             \
+    X(operands, TEXT, OPERANDS, r, "element formats; a and b may be any two; empty: every recipe") \
+    X(accumulator, TEXT, ELEMENT, r->accumulator, "format of C and D")                             \
+    X(k_least, I64, I64, r->k_least, "shortest K of the instruction")                              \
+    X(k, I64, I64, r->k, "usual K of the instruction")                                             \
+    X(model, TEXT, TEXT, qg_unit_model_name(r->model), "the arithmetic; empty: software")          \
+    X(length, I64, I64, r->length, "products of one fused operation or pairwise sum")              \
+    X(fraction, I64, I64, r->fraction, "fraction bits kept below the largest exponent")            \
+    X(rho, TEXT, TEXT, rho_text(r), "conversion at the end of a fused operation")                  \
+    X(floor, I64, I64, r->floor, "exponent that zero terms contribute")                            \
+    X(scale, TEXT, SCALE, r, "format of the block scales")                                         \
+    X(scale_block, I64, I64, r->scale_block, "elements of K that share a scale")                   \
+    X(evidence, TEXT, TEXT, qg_evidence_tag(r->evidence), "how the row is known")                  \
+    X(evidence_meaning, TEXT, TEXT, qg_evidence_what(r->evidence), "what the tag says")
+// clang-format on
+
+#define DEFINE_GETTER(name, TYPE, SETTER, value, definition)                                       \
+    static void get_unit_##name(const qg_unit_row *r, cell *out) { SET_##SETTER(value); }
+UNIT_FIELDS(DEFINE_GETTER)
+#undef DEFINE_GETTER
+
 // -------------------------------------------------------------------------------------- tables
 
 typedef struct field_row {
     const char *name, *definition;
     qg_column_type type;
-    void (*of_format)(const qg_format_info *f, cell *out); // neither: the row's name
+    void (*of_format)(const qg_format_info *f, cell *out); // none of them: the row's name
     void (*of_recipe)(const qg_recipe *r, cell *out);
+    void (*of_unit)(const qg_unit_row *r, cell *out);
 } field_row;
 
 static const field_row format_rows[] = {
-    {"name", "canonical name", QG_COLUMN_TEXT, NULL, NULL},
+    {"name", "canonical name", QG_COLUMN_TEXT, NULL, NULL, NULL},
 #define ROW(name, TYPE, value, definition)                                                         \
-    {#name, definition, QG_COLUMN_##TYPE, get_format_##name, NULL},
+    {#name, definition, QG_COLUMN_##TYPE, get_format_##name, NULL, NULL},
     FORMAT_FIELDS(ROW)
 #undef ROW
 };
 
 static const field_row recipe_rows[] = {
-    {"name", "canonical name", QG_COLUMN_TEXT, NULL, NULL},
+    {"name", "canonical name", QG_COLUMN_TEXT, NULL, NULL, NULL},
 #define ROW(name, TYPE, SETTER, value, definition)                                                 \
-    {#name, definition, QG_COLUMN_##TYPE, NULL, get_recipe_##name},
+    {#name, definition, QG_COLUMN_##TYPE, NULL, get_recipe_##name, NULL},
     RECIPE_FIELDS(ROW)
+#undef ROW
+};
+
+static const field_row unit_rows[] = {
+    {"unit", "name of the unit", QG_COLUMN_TEXT, NULL, NULL, NULL},
+#define ROW(name, TYPE, SETTER, value, definition)                                                 \
+    {#name, definition, QG_COLUMN_##TYPE, NULL, NULL, get_unit_##name},
+    UNIT_FIELDS(ROW)
 #undef ROW
 };
 
@@ -163,9 +253,14 @@ static const source sources[QG_DUMP_COUNT] = {
      sizeof format_rows / sizeof format_rows[0]},
     {"recipes", "recipes", qg_recipe_listed, recipe_rows,
      sizeof recipe_rows / sizeof recipe_rows[0]},
+    {"units", "matrix units", unit_listed, unit_rows, sizeof unit_rows / sizeof unit_rows[0]},
 };
 
-static qg_status get_cell(const field_row *field, const char *name, cell *out) {
+const char *qg_dump_group(int i) { return sources[i].group; }
+
+bool qg_dump_is_later(int i) { return sources[i].rows == unit_rows; }
+
+static qg_status get_cell(const field_row *field, const char *name, size_t i, cell *out) {
     memset(out, 0, sizeof *out);
     qg_status status = QG_OK;
     if (field->of_format) {
@@ -180,6 +275,10 @@ static qg_status get_cell(const field_row *field, const char *name, cell *out) {
         status = qg_recipe_find(name, &recipe);
         if (status == QG_OK)
             field->of_recipe(&recipe, out);
+    } else if (field->of_unit) {
+        unit_entry entry;
+        if (unit_at(i, &entry) && entry.row)
+            field->of_unit(entry.row, out);
     } else {
         set_text(out, name);
     }
@@ -218,7 +317,7 @@ static qg_status build_field(const source *from, const field_row *row, int64_t c
         return qg_fail(QG_ERROR_MEMORY, "no memory for the table of %s", from->title);
     for (int64_t i = 0; i < count; i++) {
         cell value;
-        qg_status status = get_cell(row, from->listed((size_t)i), &value);
+        qg_status status = get_cell(row, from->listed((size_t)i), (size_t)i, &value);
         if (status != QG_OK)
             return status;
         put_cell(out, i, &value);

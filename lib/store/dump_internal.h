@@ -1,10 +1,11 @@
-// Dumps of the tables of formats and recipes: columns like those of the results, for a result
-// file's /formats and /recipes.
+// Dumps of the tables of formats, recipes and matrix units: columns like those of the results, for
+// a result file's /formats, /recipes and /units.
 #ifndef QG_DUMP_INTERNAL_H
 #define QG_DUMP_INTERNAL_H
 
 #include <qg_column.h>
 #include <qg_digest.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct qg_dump_field {
@@ -21,9 +22,14 @@ typedef struct qg_dump {
     size_t field_count;
 } qg_dump;
 
-enum { QG_DUMP_COUNT = 2 };
+enum { QG_DUMP_COUNT = 3 };
 
-// The i-th dump: formats, recipes. QG_ERROR_MEMORY.
+// The group of the i-th dump: "formats", "recipes", "units".
+const char *qg_dump_group(int i);
+// Whether files written before the dump existed lack it.
+bool qg_dump_is_later(int i);
+
+// The i-th dump. QG_ERROR_MEMORY.
 qg_status qg_dump_build(int i, qg_dump *out);
 void qg_dump_free(qg_dump *dump);
 

@@ -46,8 +46,8 @@ typedef enum qg_column_type {
     X(REASON, cases, reason, TEXT, 0, "", 0, "reason", "why a case is not RAN or PASSED")         \
     X(RUN, cases, run, I64, -1, "", 0, "run", "index of the run in /runs that measured the case") \
     X(IMPL_USED, cases, impl_used, TEXT, 0, "", 0, "implementation", "variant or algorithm that ran") \
-    X(INPUT_DIGEST, cases, input_digest, U64, 0, "", 0, "input digest", "XXH3-64 of the input's binary32 values, little endian") \
-    X(OUTPUT_DIGEST, cases, output_digest, U64, 0, "", 0, "output digest", "XXH3-64 of codes, scales, tensor scale") \
+    X(INPUT_DIGEST, cases, input_digest, U64, 0, "", 0, "input digest", "XXH3-64 of the input's binary32 values, little endian; of a product: of the digests of a, b, bias") \
+    X(OUTPUT_DIGEST, cases, output_digest, U64, 0, "", 0, "output digest", "XXH3-64 of codes, scales, tensor scale; of a product: of its output in out_type") \
     X(SECONDS, cases, seconds, F64, 0, "s", -1, "seconds", "wall time of the case")
 
 #define QG_COUNT_COLUMNS(X)                                                                        \

@@ -9,7 +9,7 @@
 
 typedef enum qg_results_kind {
     QG_RESULTS_PART,  // rows of one shard, in order of finishing: uncompressed
-    QG_RESULTS_MERGED // all rows in plan order: gzip 1 and shuffle, dumps of formats and recipes
+    QG_RESULTS_MERGED // all rows in plan order: gzip 1 and shuffle, dumps of the tables
 } qg_results_kind;
 
 // Writes PATH atomically: to PATH.tmp, synced, if merged read back and verified, renamed.

@@ -317,11 +317,11 @@ static qg_status digest_dump(const qg_reader *r, qg_digest *digest, const char *
 }
 
 qg_status qg_reader_dumps(qg_reader *r) {
-    static const char *const groups[QG_DUMP_COUNT] = {"formats", "recipes"};
     qg_digest *digest;
     qg_status status = qg_digest_create(&digest);
     for (int i = 0; i < QG_DUMP_COUNT && status == QG_OK; i++)
-        status = digest_dump(r, digest, groups[i]);
+        if (!qg_dump_is_later(i) || H5Lexists(r->file, qg_dump_group(i), H5P_DEFAULT) > 0)
+            status = digest_dump(r, digest, qg_dump_group(i));
     if (status == QG_OK) {
         r->table->dump_digest = qg_digest_value(digest);
         r->table->has_dump_digest = true;

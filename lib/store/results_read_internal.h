@@ -91,7 +91,7 @@ qg_status qg_reader_runs(qg_reader *r);
 // Whether all rows name runs that there are.
 qg_status qg_reader_check_runs(const qg_reader *r);
 qg_status qg_reader_operands(qg_reader *r);
-// The digest of the dumps of formats and recipes, into the table.
+// The digest of the dumps of formats, recipes and units, into the table.
 qg_status qg_reader_dumps(qg_reader *r);
 
 #endif

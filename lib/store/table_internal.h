@@ -44,7 +44,7 @@ struct qg_table {
     int64_t argv_count;
     qg_run *runs;
     int64_t run_count;
-    bool has_dump_digest; // read from a file that holds dumps of formats and recipes
+    bool has_dump_digest; // read from a file that holds dumps of the tables
     uint64_t dump_digest;
 };
 

@@ -237,7 +237,7 @@ expect 2 1 "has no block scales" generate --unit ada_mma --scale e8m0:32
 expect 2 1 "--k 0" generate --unit ada_mma --k 0
 expect 2 1 "verify takes files" verify a.txt --a-format e4m3
 expect 2 1 "--nonsense" verify a.txt --nonsense
-expect 2 1 "unknown ISA sse" verify a.txt --isa sse
+expect 2 1 "unknown instruction set 'sse'" verify a.txt --isa sse
 expect 2 1 "--threads many" verify a.txt --threads many
 expect 2 1 "--threads 0: no number from 1 to 1024" verify a.txt --threads 0
 expect 2 1 "--threads 0: no number from 1 to 1024" generate --encode e4m3 --threads 0

@@ -1,57 +1,14 @@
-// The plan: ids that stay, order, defaults, skips, repro lines, plan files, the text.
+// The plan of operation error: ids that stay, order, defaults, skips, repro lines, plan files, the text.
 #include <list.h>
 #include <plan_internal.h>
+#include <plan_options.h>
 #include <qg_digest.h>
-#include <run_suite.h>
 
 #include <inttypes.h>
-#include <popt.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-// Builds from option, value pairs that end with NULL; "plan" names a file.
-static qg_status try_plan(qg_plan **out, va_list options) {
-    qg_plan_request *request;
-    qg_status status = qg_plan_request_create(&request);
-    const char *option;
-    *out = NULL;
-    while (!status && (option = va_arg(options, const char *)) != NULL) {
-        const char *value = va_arg(options, const char *);
-        status = strcmp(option, "plan") == 0 ? qg_plan_request_file(request, value)
-                                             : qg_plan_request_set(request, option, value);
-    }
-    if (!status)
-        status = qg_plan_build(request, out);
-    qg_plan_request_free(request);
-    return status;
-}
-
-static qg_plan *plan_of(const char *first, ...);
-static qg_plan *plan_of(const char *first, ...) {
-    qg_plan *plan;
-    va_list options;
-    (void)first; // a word that only opens the list
-    va_start(options, first);
-    qg_status status = try_plan(&plan, options);
-    va_end(options);
-    ck_assert_msg(status == QG_OK, "%s", qg_detail());
-    return plan;
-}
-
-static void refused(qg_status expected, const char *part, ...) {
-    qg_plan *plan;
-    va_list options;
-    va_start(options, part);
-    qg_status status = try_plan(&plan, options);
-    va_end(options);
-    ck_assert_msg(status == expected, "status %d: %s", (int)status, qg_detail());
-    ck_assert_ptr_null(plan);
-    ck_assert_msg(strstr(qg_detail(), part) != NULL, "'%s' lacks '%s'", qg_detail(), part);
-    ck_assert_ptr_null(strchr(qg_detail(), '\n'));
-}
 
 static void write_bytes(const char *path, const void *bytes, size_t size) {
     FILE *file = fopen(path, "wb");
@@ -452,47 +409,6 @@ END_TEST
 
 // ----------------------------------------------------------------------------------- repro lines
 
-// The plan of a line of arguments.
-static qg_plan *plan_of_line(const char *line) {
-    int argc;
-    const char **argv;
-    qg_plan_request *request;
-    qg_plan *plan;
-    ck_assert_int_eq(poptParseArgvString(line, &argc, &argv), 0);
-    ck_assert_int_eq(qg_plan_request_create(&request), QG_OK);
-    for (int i = 0; i + 1 < argc; i += 2) {
-        ck_assert_int_eq(strncmp(argv[i], "--", 2), 0);
-        ck_assert_msg(qg_plan_request_set(request, argv[i] + 2, argv[i + 1]) == QG_OK, "%s: %s",
-                      line, qg_detail());
-    }
-    ck_assert_msg(qg_plan_build(request, &plan) == QG_OK, "%s: %s", line, qg_detail());
-    qg_plan_request_free(request);
-    free(argv);
-    return plan;
-}
-
-static void check_repro_lines(const qg_plan *plan) {
-    char line[4096], typed[4096];
-    for (int64_t i = 0; i < qg_plan_count(plan); i++) {
-        const qg_case *c = qg_plan_case(plan, i);
-        ck_assert(qg_plan_repro(plan, c, line, sizeof line));
-        ck_assert(qg_plan_command(plan, c, typed, sizeof typed));
-        ck_assert_ptr_null(strchr(line, '\n'));
-        if (c->skip)
-            continue;
-        const char *const lines[] = {line, typed};
-        for (int j = 0; j < 2; j++) {
-            qg_plan *alone = plan_of_line(lines[j]);
-            ck_assert_msg(qg_plan_count(alone) == 1, "%s: %" PRId64 " cases", lines[j],
-                          qg_plan_count(alone));
-            const qg_case *again = qg_plan_case(alone, 0);
-            ck_assert_msg(again->id == c->id, "%s", lines[j]);
-            ck_assert_mem_eq(again->recipe, c->recipe, sizeof *c->recipe);
-            qg_plan_free(alone);
-        }
-    }
-}
-
 START_TEST(repro_lines_of_every_format) {
     qg_plan *plan = plan_of("", "formats", "*", "layouts", "default,per_tensor,group:48", "rules",
                             "default,amax_rcp,fixed:0.3,nearest", "rounding", "rne,stochastic:B:7",
@@ -735,5 +651,6 @@ int main(void) {
                                   the_default_written_out_has_the_same_text,
                                   sizes,
                                   many_cases};
+    plan_standard_ops = "error"; // the others have tests of their own
     return RUN_SUITE("plan", tests);
 }

@@ -11,7 +11,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 failures=0 checks=0
-small=(--formats mxfp8 --rules floor --data normal --m 1 --k 64)
+small=(--ops error --formats mxfp8 --rules floor --data normal --m 1 --k 64)
 
 complain() {
     echo "FAILED: $*"
@@ -65,7 +65,15 @@ refuse 2 'stochastic' --formats e4m3 --rounding stochastic:D
 refuse 2 'fits nothing' --formats nvfp4 --layouts per_row
 refuse 2 'fits nothing' --formats mxfp8 --rules delayed
 refuse 2 'fits nothing' --formats mx9 --rules amax
-refuse 2 'known: error' --formats e4m3 --ops gemm
+refuse 2 'known: error, gemm, vectors' --formats e4m3 --ops foo
+refuse 2 '--units: no operation of the sweep has units (--ops gemm)' --formats e4m3 --ops error \
+    --units exact
+refuse 2 '--bias: no operation' --formats e4m3 --ops error --bias
+refuse 2 'nearest is hopper_wgmma' --formats e4m3 --units hoper_wgmma
+refuse 2 "matches 'zz*'" --formats e4m3 --units 'zz*'
+refuse 2 "'hopper_wgmma' fits nothing" --formats mxfp8 --ops gemm --units exact,hopper_wgmma
+refuse 2 'known: fp32, bf16, fp16' --formats e4m3 --out-types e4m3
+refuse 2 'no recorded vectors' --formats nvfp4 --ops vectors
 refuse 2 'known: fp32, bf16, fp16' --formats e4m3 --inputs e4m3
 refuse 2 'nearest is cuda' --formats e4m3 --backends cudda
 refuse 2 'unknown law' --formats e4m3 --data gauss
@@ -124,7 +132,9 @@ refuse 2 'no shard' "${small[@]}" --shard 1
 refuse 2 '1 to 1024' "${small[@]}" --threads 0
 refuse 2 '1 to 1024' "${small[@]}" --threads 1025
 refuse 2 '1 to 1024' "${small[@]}" --threads two
-refuse 2 'no instruction set' "${small[@]}" --isa neon
+refuse 2 '--isa: unknown instruction set ' "${small[@]}" --isa neon
+refuse 2 '--isa: unknown instruction set' "${small[@]}" --isa ''
+grep -qw avx512f /proc/cpuinfo || refuse 5 '--isa: ' "${small[@]}" --isa avx512
 refuse 2 'above 0' "${small[@]}" --max-seconds 0
 refuse 2 'above 0' "${small[@]}" --max-seconds nan
 refuse 2 'above 0' "${small[@]}" --case-timeout -1
@@ -146,7 +156,7 @@ refuse 2 'nearest is e4m3' --repro '--formats e4m4'
 
 # Results.
 refuse 5 'nowhere.h5' --show nowhere.h5
-refuse 2 'bad.h5' --show bad.h5
+refuse 5 'bad.h5' --show bad.h5
 refuse 2 'needs --show' --columns m
 refuse 2 'needs --show' --formats e4m3 --format tsv
 refuse 2 'no format' --show bad.h5 --format xml
@@ -158,7 +168,7 @@ refuse 2 'nearest is qsnr_db' --show bad.h5 --columns qsnr
 refuse 2 'no number' --show bad.h5 --where 'qsnr_db>x'
 
 # Environment.
-QG_ISA=neon refuse 2 'QG_ISA' "${small[@]}"
+QG_ISA=neon refuse 2 'QG_ISA: unknown instruction set' "${small[@]}"
 PMI_RANK=2 PMI_SIZE=2 refuse 5 'PMI_RANK' "${small[@]}"
 OMPI_COMM_WORLD_RANK=0 refuse 5 'OMPI_COMM_WORLD_SIZE' "${small[@]}"
 SLURM_ARRAY_TASK_ID=x refuse 5 'SLURM_ARRAY_TASK_ID' "${small[@]}"
@@ -180,10 +190,17 @@ accept '[--formats=L]' --usage
 accept 'run_sweep (quantgauge)' --version
 accept '# all: op error, format mxfp8, layout group:32, scale_rule floor,' "${small[@]}" --list
 accept 'scale_rule' --formats mxfp8 --data normal --m 1 --k 64 --list
-accept '# all: op error,' --formats e4m3,mxfp8,nvfp4 --list
+accept '# all: op error,' --ops error --formats e4m3,mxfp8,nvfp4 --list
 awk '!/^# all/ && length > 100' out >wide
 [ ! -s wide ] || complain "--list is wider than 100 columns: $(head -1 wide)"
 grep -q 'format .*layout .*scale_rule .*data .*m .*k$' out || complain "columns: $(head -2 out)"
+accept 'blackwell_mma_fp8+promote:128 ' --formats e4m3,mxfp8,nvfp4 --list
+awk '!/^# all/ && length > 132' out >wide
+[ ! -s wide ] || complain "--list of products is wider than 132 columns: $(head -1 wide)"
+grep -q 'format .*layout .*rule .*unit .*data .*m .*n .*k$' out || complain "columns: $(head -2 out)"
+accept 'vectors:hopper_wgmma-e4m3-f32-h200.qgvec' --ops vectors --formats e4m3 --list
+accept '# 1 case, ' --ops gemm --formats e4m3 --layouts per_row --units exact --bias --out-types bf16 \
+    --data normal --m 1 --n 2 --k 3 --list
 # Every name that is listed is accepted, and no line is too wide.
 accept 'fixed:0x1p-1' --list-names
 awk 'length > 80' out >wide
@@ -195,7 +212,7 @@ done
 cp out names
 for name in $(sed -n '/^  recipe/,/^$/{s/^  \([^ ]*\) .*/\1/p}' names | tail -n +2); do
     case $name in te_delayed*) continue ;; esac # no sweep has a history
-    accept '# 1 case' --formats "$name" --data normal --m 1 --k 128 --seeds 1 --rounding rne \
+    accept '# 1 case' --ops error --formats "$name" --data normal --m 1 --k 128 --seeds 1 --rounding rne \
         --inputs fp32 --rules "$(awk -v n="$name" '$1 == n { print $4 }' names)" --list
 done
 "$run_sweep" --help >out
@@ -203,7 +220,7 @@ awk 'length > 80' out >wide
 [ ! -s wide ] || complain "--help is wider than 80 columns: $(cat wide)"
 accept '# 1 case, 64 elements' "${small[@]}" --list
 accept '# 1 case, 64 elements' --repro "run_sweep ${small[*]}" --list
-accept '# 3 cases' --formats mxfp8 --data normal --m 1 --k 64 --list
+accept '# 3 cases' --ops error --formats mxfp8 --data normal --m 1 --k 64 --list
 # Two shards share the cases between them; every line is in one of them.
 accept '#' --formats e4m3 --level smoke --data normal --list
 grep -v '^#' out | sort >all
@@ -229,8 +246,7 @@ SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1 accept '# 1 case' "${small[@]}" --list
 
 # What later versions may add is not promised before.
 "$run_sweep" --help >out
-for option in --units --n --out-types --bias --formats-b --sm-counts --group-kernel \
-    --import-device --learn-route; do
+for option in --sm-counts --group-kernel --import-device --learn-route; do
     grep -qE -- "^ +$option\b" out && complain "--help lists $option"
 done
 

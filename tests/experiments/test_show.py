@@ -14,9 +14,9 @@ import numpy
 RUN_SWEEP = str(pathlib.Path(os.environ["QG_BIN_DIR"]) / "run_sweep")
 LAUNCHER_WORDS = ("OMPI_", "PMI_", "PMIX_", "SLURM_", "COLUMNS", "QG_")
 ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHER_WORDS)}
-PLAN = ["--formats", "e4m3,mxfp8,nvfp4", "--layouts", "default,per_row", "--rules",
-        "default,amax_ue4m3", "--data", "normal,tensors:minilm.h5#*ffn_residual", "--m", "4,8",
-        "--k", "64"]
+PLAN = ["--ops", "error", "--formats", "e4m3,mxfp8,nvfp4", "--layouts", "default,per_row",
+        "--rules", "default,amax_ue4m3", "--data", "normal,tensors:minilm.h5#*ffn_residual", "--m",
+        "4,8", "--k", "64"]
 failures = 0
 
 
@@ -166,7 +166,7 @@ def incomplete_and_damaged_files():
     data = bytearray(pathlib.Path("results.h5").read_bytes())
     pathlib.Path("cut.h5").write_bytes(data[:len(data) // 2])
     done = run("--show", "cut.h5")
-    check(done.returncode == 2 and done.stderr.count("\n") == 1, done.returncode, done.stderr)
+    check(done.returncode == 5 and done.stderr.count("\n") == 1, done.returncode, done.stderr)
     with h5py.File("results.h5", "r+") as file:
         file["cases/m"][0] = 5
     done = run("--show", "results.h5", "--columns", "m")

@@ -17,6 +17,7 @@ static qg_plan *make_plan(void) {
     snprintf(m, sizeof m, "1:%d:1", CASES);
     ck_assert_int_eq(qg_plan_request_create(&request), QG_OK);
     qg_plan_request_set(request, "formats", "e4m3");
+    qg_plan_request_set(request, "ops", "error");
     qg_plan_request_set(request, "layouts", "per_row");
     qg_plan_request_set(request, "data", "normal");
     qg_plan_request_set(request, "k", "8");
@@ -203,6 +204,7 @@ START_TEST(order_of_a_part) {
     qg_plan *plan;
     ck_assert_int_eq(qg_plan_request_create(&request), QG_OK);
     qg_plan_request_set(request, "formats", "e4m3");
+    qg_plan_request_set(request, "ops", "error");
     qg_plan_request_set(request, "layouts", "per_tensor,per_row");
     qg_plan_request_set(request, "data", "normal");
     qg_plan_request_set(request, "k", "8");
@@ -226,8 +228,72 @@ START_TEST(order_of_a_part) {
 }
 END_TEST
 
+// Two rows a case, as `gemm` writes them.
+static void add_product(qg_table *table, int64_t order, const char *unit, qg_case_status status,
+                        double error, double accumulation) {
+    for (int i = 0; i < 2; i++) {
+        int64_t row;
+        ck_assert_int_eq(qg_table_append(table, &row), QG_OK);
+        qg_table_set_order(table, row, order);
+        qg_table_set_text(table, row, QG_COLUMN_OP, "gemm");
+        qg_table_set_text(table, row, QG_COLUMN_FORMAT, "e4m3");
+        qg_table_set_text(table, row, QG_COLUMN_FORMAT_B, "e4m3");
+        qg_table_set_text(table, row, QG_COLUMN_LAYOUT, "per_row");
+        qg_table_set_text(table, row, QG_COLUMN_UNIT, unit);
+        qg_table_set_text(table, row, QG_COLUMN_REFERENCE, i ? "source" : "quantized");
+        qg_table_set_text(table, row, QG_COLUMN_STATUS, qg_case_status_name(status));
+        qg_table_set_text(table, row, QG_COLUMN_REASON, status == QG_CASE_RAN ? "" : "too odd");
+        if (status != QG_CASE_RAN)
+            continue;
+        qg_table_set_i64(table, row, QG_COLUMN_COUNT_N, 64);
+        qg_table_set_f64(table, row, QG_COLUMN_METRIC_REL_FROBENIUS, i ? error : accumulation);
+        qg_table_set_f64(table, row, QG_COLUMN_METRIC_BIAS_REL, i ? 7 : -accumulation / 10);
+        qg_table_set_f64(table, row, QG_COLUMN_METRIC_MAX_ULP, i ? 1e6 : 12.25);
+    }
+}
+
+START_TEST(products) {
+    qg_plan *plan = make_plan();
+    qg_sweep_outcome outcome = {.merged = true, .cases = 7, .measured = 7};
+    ck_assert_int_eq(qg_table_create(&outcome.table), QG_OK);
+    add_row(outcome.table, plan, 0, QG_CASE_RAN, "");
+    add_product(outcome.table, 1, "hopper_wgmma", QG_CASE_RAN, 0.03, 1e-3);
+    add_product(outcome.table, 2, "hopper_wgmma", QG_CASE_RAN, 0.05, 3e-3);
+    add_product(outcome.table, 3, "exact", QG_CASE_RAN, 0.04, 0);
+    add_product(outcome.table, 4, "exact", QG_CASE_SKIPPED, 0, 0);
+    add_product(outcome.table, 5, "exact", QG_CASE_FAILED, 0, 0);
+    add_product(outcome.table, 6, "exact", QG_CASE_MISTRUSTED, 0, 0);
+    char *text = text_of(plan, &outcome);
+    HAS(text, "e4m3    per_row  amax      1    30.00     2.51     1.00          0\n");
+    HAS(text, "\n\nformat  unit          cases  error %    accum      bias  max ulp\n"
+              "e4m3    hopper_wgmma      2     4.00  2.0e-03  -2.0e-04     12.2\n"
+              "e4m3    exact             1     4.00        0         0     12.2\n"
+              "products: medians");
+    HAS(text, "7 cases: 4 RAN, 1 FAILED, 1 SKIPPED, 1 MISTRUSTED\n"
+              "  SKIPPED 1: too odd\n  MISTRUSTED 1: too odd\n");
+    ck_assert_int_eq(count_of(text, "FAILED: too odd"), 1);
+    free(text);
+    qg_table_free(outcome.table);
+    outcome.table = NULL; // products alone, one of two formats, too wide for 80 columns
+    ck_assert_int_eq(qg_table_create(&outcome.table), QG_OK);
+    add_product(outcome.table, 1, "rtx_blackwell_mma+promote:128", QG_CASE_RAN, 0.03, 1e-3);
+    add_product(outcome.table, 2, "hopper_wgmma", QG_CASE_RAN, 0.03, 1e-3);
+    for (int64_t row = 0; row < 2; row++) {
+        qg_table_set_text(outcome.table, row, QG_COLUMN_FORMAT_B, "e5m2");
+        qg_table_set_text(outcome.table, row, QG_COLUMN_LAYOUT, "group:128");
+        qg_table_set_text(outcome.table, row, QG_COLUMN_OUT_TYPE, "bf16");
+    }
+    text = text_of(plan, &outcome);
+    ck_assert_msg(strncmp(text, "format  by  ", 12) == 0, "%s", text);
+    HAS(text, "rtx_blackwell_mma+promote:128  bf16     3.00  1.0e-03\n");
+    free(text);
+    qg_table_free(outcome.table);
+    qg_plan_free(plan);
+}
+END_TEST
+
 int main(void) {
-    const TTest *const tests[] = {failures, reasons,    unfinished,
-                                  shards,   mistrusted, order_of_a_part};
+    const TTest *const tests[] = {failures,   reasons,         unfinished, shards,
+                                  mistrusted, order_of_a_part, products};
     return RUN_SUITE("summary", tests);
 }

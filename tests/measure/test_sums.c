@@ -478,6 +478,34 @@ START_TEST(rank_correlation) {
 }
 END_TEST
 
+// Ranks by counting, of data with ties, both signs and both zeros: few elements and many are sorted
+// in different ways.
+static double slow_spearman(int n, const float *x, const float *q) {
+    double xx = 0, qq = 0, xq = 0;
+    for (int i = 0; i < n; i++) {
+        double rank_x = 0, rank_q = 0; // doubled, less their mean
+        for (int j = 0; j < n; j++) {
+            rank_x += (x[j] < x[i]) - (x[j] > x[i]);
+            rank_q += (q[j] < q[i]) - (q[j] > q[i]);
+        }
+        xx += rank_x * rank_x, qq += rank_q * rank_q, xq += rank_x * rank_q;
+    }
+    return xq / sqrt(xx * qq);
+}
+
+START_TEST(rank_correlation_agrees_with_counting) {
+    enum { N = 1500 };
+    static float x[N], q[N];
+    for (uint32_t i = 0; i < N; i++) {
+        uint32_t word = i * 2654435761u;
+        x[i] = (float)(int)(word >> 20) * (word & 4096 ? -0.37f : 1e-3f);
+        q[i] = (float)(int)(x[i] / 64) * 64; // zeros of both signs
+    }
+    for (int n = 2; n <= N; n = n < 510 ? n * 3 : n < 515 ? n + 1 : n + 97)
+        ck_assert_double_eq_tol(spearman(n, x, q), slow_spearman(n, x, q), 1e-14);
+}
+END_TEST
+
 START_TEST(rank_correlation_samples_evenly) {
     enum { N = 65536 * 2 + 1 }; // every third
     float *x = malloc(sizeof *x * N), *q = malloc(sizeof *q * N);
@@ -508,6 +536,7 @@ int main(void) {
         compensation_survives_cancellation,
         every_metric_is_described,
         rank_correlation,
+        rank_correlation_agrees_with_counting,
         rank_correlation_samples_evenly,
         threads_do_not_matter,
         parts_merge_to_the_whole,

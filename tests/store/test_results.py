@@ -134,7 +134,7 @@ class ResultFile(unittest.TestCase):
         self.assertEqual(operands["0000000000000001/codes_a"].shape, (0,))
 
     def test_dumps(self):
-        for group in ("formats", "recipes"):
+        for group in ("formats", "recipes", "units"):
             lengths = {field.shape for field in self.file[group].values()}
             self.assertEqual(len(lengths), 1, group)
             self.assertNotIn(group, self.part)
@@ -148,6 +148,30 @@ class ResultFile(unittest.TestCase):
         self.assertEqual(self.file["recipes/element"].asstr()[at], "e4m3")
         self.assertEqual(self.file["recipes/layout"].asstr()[at], "group:32")
         self.assertEqual(self.file["recipes/scale_rule"].asstr()[at], "floor")
+
+    def unit_rows(self, *, unit, **wanted):
+        """The rows of /units of a unit whose fields have the wanted values, as dictionaries."""
+        columns = {name: (field.asstr() if field.dtype.kind == "S" else field)[:]
+                   for name, field in self.file["units"].items()}
+        rows = [dict(zip(columns, values)) for values in zip(*columns.values())]
+        return [row for row in rows if row["unit"] == unit and
+                all(row[key] == value for key, value in wanted.items())]
+
+    def test_units(self):
+        self.assertEqual(set(self.file["units"]), {
+            "unit", "operands", "accumulator", "k_least", "k", "model", "length", "fraction",
+            "rho", "floor", "scale", "scale_block", "evidence", "evidence_meaning"})
+        [row] = self.unit_rows(unit="hopper_wgmma", operands="e4m3 e5m2", accumulator="fp32")
+        self.assertEqual(row, {
+            "unit": "hopper_wgmma", "operands": "e4m3 e5m2", "accumulator": "fp32",
+            "k_least": 32, "k": 32, "model": "T-FDPA", "length": 32, "fraction": 13,
+            "rho": "rz e8m13", "floor": -133, "scale": "none", "scale_block": 0,
+            "evidence": "V-HW", "evidence_meaning": "equals recorded outputs of the hardware"})
+        scales = [row["scale"] for row in self.unit_rows(unit="blackwell_mxf4", evidence="SRC")]
+        self.assertEqual(scales, ["e8m0", "ue4m3"])
+        [row] = self.unit_rows(unit="exact")
+        self.assertEqual((row["operands"], row["evidence"], row["k"]), ("", "", 0))
+        self.assertEqual(self.unit_rows(unit="native"), [])
 
     def test_parts_are_plain(self):
         for name, column in self.part["cases"].items():

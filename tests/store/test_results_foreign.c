@@ -73,6 +73,19 @@ START_TEST(what_is_missing_is_named) {
 }
 END_TEST
 
+// Files of before matrix units were dumped are read; their digest says that it is left out.
+START_TEST(units_may_be_missing) {
+    hid_t file = open_sample(path_of("a.h5"), false);
+    ck_assert_int_ge(H5Ldelete(file, "units", H5P_DEFAULT), 0);
+    H5Fclose(file);
+    qg_table *table;
+    bool verified;
+    ok(qg_results_read(path_of("a.h5"), &table, NULL, &verified));
+    ck_assert(!verified);
+    qg_table_free(table);
+}
+END_TEST
+
 START_TEST(parts_may_leave_out_columns_but_not_case_ids) {
     hid_t file = open_sample(path_of("a.h5"), true);
     H5Ldelete(file, "metrics", H5P_DEFAULT);
@@ -266,7 +279,8 @@ START_TEST(changed_values_are_noticed) {
         const char *name;
         bool matters;
     } cases[] = {{"metrics/mse", true}, {"sums/ee", true}, {"timing/min_s", false},
-                 {"cases/seconds", false}, {"formats/max", true}, {"recipes/eps", true}};
+                 {"cases/seconds", false}, {"formats/max", true}, {"recipes/eps", true},
+                 {"units/floor", true}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         hid_t file = open_sample(path_of("a.h5"), false);
         hid_t target = H5Dopen2(file, cases[i].name, H5P_DEFAULT);
@@ -390,6 +404,7 @@ END_TEST
 int main(void) {
     const TTest *const tests[] = {files_of_others,
                                   what_is_missing_is_named,
+                                  units_may_be_missing,
                                   parts_may_leave_out_columns_but_not_case_ids,
                                   wrong_types_lengths_and_ranks,
                                   values_out_of_range,

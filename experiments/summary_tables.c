@@ -1,0 +1,258 @@
+// The end tables. See summary_tables.h: one of tensors and their quantization error, one of products
+// with the error against the exact product of the source and against that of the quantized
+// operands.
+//
+// A table is a list of columns: texts are keys of the groups, numbers are functions of a group.
+#include <summary_tables.h>
+
+#include <summary_group.h>
+#include <text_grid.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS_MOST = 16 };
+
+typedef enum cell_style { TEXT, COUNT, DECIBELS, PERCENT, SHORT, SCIENTIFIC } cell_style;
+
+// When a column is shown.
+typedef enum presence {
+    ALWAYS,
+    IF_FITTING, // left out, the last one first, when the table is too wide
+    IF_VARYING, // if it tells groups apart
+    IF_MIXED,   // if it differs from `of`
+    IF_KNOWN    // if some group has a value
+} presence;
+
+typedef struct column {
+    const char *title;
+    cell_style style;
+    presence presence;
+    qg_column of;
+    const char *reference; // of the rows that numbers come from
+} column;
+
+typedef struct end_table {
+    const summary_groups *groups;
+    const column *columns; // all
+    int column_count;
+    double *numbers; // (groups, column_count)
+    int shown[COLUMNS_MOST];
+} end_table;
+
+// --------------------------------------------------------------------------------------- values
+
+static double value_of(const summary_groups *groups, int64_t group, const column *c) {
+    switch (c->style) {
+    case COUNT: return (double)summary_group_cases(groups, group, c->reference);
+    case TEXT: return 0;
+    default: break;
+    }
+    return qg_column_describe(c->of)->type == QG_COLUMN_F64
+               ? summary_group_median(groups, group, c->of, c->reference)
+               : summary_group_share(groups, group, c->of, c->reference);
+}
+
+static void print_percent(double share, char text[QG_CELL_SIZE]) {
+    if (isnan(share))
+        snprintf(text, QG_CELL_SIZE, "-");
+    else if (share == 0)
+        snprintf(text, QG_CELL_SIZE, "0");
+    else if (share < 0.00005)
+        snprintf(text, QG_CELL_SIZE, "<0.01");
+    else
+        snprintf(text, QG_CELL_SIZE, "%.2f", 100 * share);
+}
+
+static void print_number(double value, const char *format, char text[QG_CELL_SIZE]) {
+    if (isnan(value))
+        snprintf(text, QG_CELL_SIZE, "-");
+    else if (strcmp(format, "%.2f") == 0)
+        snprintf(text, QG_CELL_SIZE, "%.2f", value);
+    else
+        snprintf(text, QG_CELL_SIZE, "%.3g", value);
+}
+
+static void print_scientific(double value, char text[QG_CELL_SIZE]) {
+    if (isnan(value))
+        snprintf(text, QG_CELL_SIZE, "-");
+    else if (value == 0)
+        snprintf(text, QG_CELL_SIZE, "0");
+    else
+        snprintf(text, QG_CELL_SIZE, "%.1e", value);
+}
+
+static void table_cell(const void *context, int64_t row, int column_shown,
+                       char text[QG_CELL_SIZE]) {
+    const end_table *t = context;
+    int at = t->shown[column_shown];
+    const column *c = &t->columns[at];
+    double value = t->numbers[row * t->column_count + at];
+    switch (c->style) {
+    case COUNT: snprintf(text, QG_CELL_SIZE, "%.0f", value); break;
+    case DECIBELS: print_number(value, "%.2f", text); break;
+    case PERCENT: print_percent(value, text); break;
+    case SHORT: print_number(value, "%.3g", text); break;
+    case SCIENTIFIC: print_scientific(value, text); break;
+    default: snprintf(text, QG_CELL_SIZE, "%s", summary_group_text(t->groups, row, c->of)); break;
+    }
+}
+
+// -------------------------------------------------------------------------------------- columns
+
+// The column before which another one says the same of most rows: b is quantized as a.
+static bool differs(const end_table *t, qg_column one, qg_column other) {
+    for (int64_t i = 0; i < t->groups->count; i++)
+        if (strcmp(summary_group_text(t->groups, i, one),
+                   summary_group_text(t->groups, i, other)) != 0)
+            return true;
+    return false;
+}
+
+static bool is_known(const end_table *t, int at) {
+    for (int64_t i = 0; i < t->groups->count; i++)
+        if (!isnan(t->numbers[i * t->column_count + at]))
+            return true;
+    return false;
+}
+
+static bool is_wanted(const end_table *t, int at) {
+    const column *c = &t->columns[at];
+    switch (c->presence) {
+    case IF_VARYING: return summary_groups_vary(t->groups, c->of);
+    case IF_MIXED: return differs(t, c->of, QG_COLUMN_FORMAT);
+    case IF_KNOWN: return is_known(t, at);
+    default: return true;
+    }
+}
+
+static void fill_grid(end_table *t, qg_text_grid *grid) {
+    for (int c = 0; c < t->column_count; c++)
+        if (is_wanted(t, c)) {
+            grid->title[grid->columns] = t->columns[c].title;
+            grid->right[grid->columns] = t->columns[c].style != TEXT;
+            t->shown[grid->columns++] = c;
+        }
+}
+
+// Leaves out the last column that may be. False if there is none.
+static bool drop_column(end_table *t, qg_text_grid *grid) {
+    int at = grid->columns - 1;
+    while (at >= 0 && t->columns[t->shown[at]].presence != IF_FITTING)
+        at--;
+    if (at < 0)
+        return false;
+    for (grid->columns--; at < grid->columns; at++) {
+        t->shown[at] = t->shown[at + 1];
+        grid->title[at] = grid->title[at + 1];
+        grid->right[at] = grid->right[at + 1];
+    }
+    return true;
+}
+
+static void print_groups(end_table *t, int width, FILE *stream) {
+    qg_text_grid grid = {
+        .rows = t->groups->count, .cell = table_cell, .context = t, .width = width};
+    fill_grid(t, &grid);
+    while (qg_text_grid_width(&grid) > width && drop_column(t, &grid))
+        continue;
+    qg_text_grid_print(&grid, stream);
+}
+
+// Prints `before` and the table. False without a group.
+static bool print_table(const qg_plan *plan, const qg_table *table, const column *columns,
+                        int column_count, bool (*takes)(const qg_table *table, int64_t row),
+                        int width, const char *before, FILE *stream) {
+    qg_column keys[COLUMNS_MOST];
+    int key_count = 0;
+    for (int i = 0; i < column_count; i++)
+        if (columns[i].style == TEXT)
+            keys[key_count++] = columns[i].of;
+    summary_groups groups;
+    qg_status status = summary_groups_make(plan, table, keys, key_count, takes, &groups);
+    end_table t = {.groups = &groups, .columns = columns, .column_count = column_count};
+    t.numbers = malloc(((size_t)groups.count * (size_t)column_count + 1) * sizeof *t.numbers);
+    bool found = status == QG_OK && t.numbers && groups.count > 0;
+    for (int64_t i = 0; found && i < groups.count; i++)
+        for (int c = 0; c < column_count; c++)
+            t.numbers[i * column_count + c] = value_of(&groups, i, &columns[c]);
+    if (found) {
+        fputs(before, stream);
+        print_groups(&t, width, stream);
+    }
+    free(t.numbers);
+    summary_groups_free(&groups);
+    return found;
+}
+
+// --------------------------------------------------------------------------------------- tables
+
+// Rows without a reference: what was compared is the tensor itself.
+static const column TENSOR_COLUMNS[] = {
+    {"format",    TEXT,     ALWAYS,     QG_COLUMN_FORMAT,               NULL},
+    {"layout",    TEXT,     ALWAYS,     QG_COLUMN_LAYOUT,               NULL},
+    {"rule",      TEXT,     ALWAYS,     QG_COLUMN_SCALE_RULE,           NULL},
+    {"rounding",  TEXT,     IF_VARYING, QG_COLUMN_ROUNDING,             NULL},
+    {"backend",   TEXT,     IF_VARYING, QG_COLUMN_BACKEND,              NULL},
+    {"cases",     COUNT,    IF_FITTING, QG_COLUMN_COUNT_N,              ""  },
+    {"QSNR dB",   DECIBELS, ALWAYS,     QG_COLUMN_METRIC_QSNR_DB,       ""  },
+    {"error %",   PERCENT,  ALWAYS,     QG_COLUMN_METRIC_REL_FROBENIUS, ""  },
+    {"satur %",   PERCENT,  ALWAYS,     QG_COLUMN_COUNT_SATURATED,      ""  },
+    {"underfl %", PERCENT,  ALWAYS,     QG_COLUMN_COUNT_UNDERFLOWED,    ""  },
+    {"GB/s",      SHORT,    IF_KNOWN,   QG_COLUMN_TIMING_GB_PER_S,      ""  },
+};
+
+static const column PRODUCT_COLUMNS[] = {
+    {"format",   TEXT,       ALWAYS,     QG_COLUMN_FORMAT,               NULL       },
+    {"by",       TEXT,       IF_MIXED,   QG_COLUMN_FORMAT_B,             NULL       },
+    {"layout",   TEXT,       IF_VARYING, QG_COLUMN_LAYOUT,               NULL       },
+    {"rule",     TEXT,       IF_VARYING, QG_COLUMN_SCALE_RULE,           NULL       },
+    {"rounding", TEXT,       IF_VARYING, QG_COLUMN_ROUNDING,             NULL       },
+    {"backend",  TEXT,       IF_VARYING, QG_COLUMN_BACKEND,              NULL       },
+    {"unit",     TEXT,       ALWAYS,     QG_COLUMN_UNIT,                 NULL       },
+    {"out",      TEXT,       IF_VARYING, QG_COLUMN_OUT_TYPE,             NULL       },
+    {"cases",    COUNT,      IF_FITTING, QG_COLUMN_COUNT_N,              "source"   },
+    {"error %",  PERCENT,    ALWAYS,     QG_COLUMN_METRIC_REL_FROBENIUS, "source"   },
+    {"accum",    SCIENTIFIC, ALWAYS,     QG_COLUMN_METRIC_REL_FROBENIUS, "quantized"},
+    {"bias",     SCIENTIFIC, IF_FITTING, QG_COLUMN_METRIC_BIAS_REL,      "quantized"},
+    {"max ulp",  SHORT,      IF_FITTING, QG_COLUMN_METRIC_MAX_ULP,       "quantized"},
+};
+
+static bool is_measured(const qg_table *table, int64_t row) {
+    return qg_table_i64(table, row, QG_COLUMN_COUNT_N) > 0 ||
+           !isnan(qg_table_f64(table, row, QG_COLUMN_TIMING_GB_PER_S));
+}
+
+static bool has_reference(const qg_table *table, int64_t row) {
+    return qg_table_text(table, row, QG_COLUMN_REFERENCE)[0] != 0;
+}
+
+static bool is_tensor(const qg_table *table, int64_t row) {
+    return is_measured(table, row) && !has_reference(table, row);
+}
+
+static bool is_product(const qg_table *table, int64_t row) {
+    return is_measured(table, row) && has_reference(table, row);
+}
+
+void summary_tables_print(const qg_plan *plan, const qg_table *table, int width, FILE *stream) {
+    enum {
+        TENSOR_COUNT = sizeof TENSOR_COLUMNS / sizeof *TENSOR_COLUMNS,
+        PRODUCT_COUNT = sizeof PRODUCT_COLUMNS / sizeof *PRODUCT_COLUMNS
+    };
+    bool tensors =
+        print_table(plan, table, TENSOR_COLUMNS, TENSOR_COUNT, is_tensor, width, "", stream);
+    if (tensors)
+        fprintf(stream,
+                "QSNR and relative error: medians over the cases; shares: of all elements\n");
+    bool products = print_table(plan, table, PRODUCT_COLUMNS, PRODUCT_COUNT, is_product, width,
+                                tensors ? "\n" : "", stream);
+    if (products)
+        fprintf(stream, "products: medians over the cases; error: against the product of "
+                        "the source;\naccum, bias (relative), max ulp: against that of the "
+                        "quantized operands\n");
+    if (!tensors && !products)
+        fprintf(stream, "nothing was measured\n");
+}
