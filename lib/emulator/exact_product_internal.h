@@ -44,7 +44,7 @@ void qg_exact_kernel_avx2(exact_tile *tile);
 void qg_exact_kernel_avx512(exact_tile *tile);
 
 // The finite elements of a row that are not zero are multiples of `unit`, a power of two, infinite
-// if there is none. norm: at least the root of the sum of all squares, for fewer than 2^32 elements.
+// if there is none. norm: at least the root of the sum of all squares, if k < 2^32.
 typedef struct exact_range {
     double unit, norm;
 } exact_range;

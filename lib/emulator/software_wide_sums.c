@@ -119,7 +119,7 @@ static int finish_fp64(const exact_job *job, const exact_tile *t) {
     return EXACT_DONE;
 }
 
-// ------------------------------------------------------------------------------- matrices
+// ---------------------------------------------------------------------------------------- matrices
 
 static void find_ranges(const wide_context *c) {
     const software_product *p = c->product;

@@ -126,11 +126,14 @@ static void fill_c(float *out, int64_t count, int fill) {
     }
 }
 
+// Where EDGE puts a case's E8M0 scales: about the limits of the kernels, or (0) far apart.
+static int64_t edge_scale;
+
 static uint8_t random_scale(qg_format format, int fill) {
     if (fill == RAW)
         return (uint8_t)draw();
     if (format == QG_FORMAT_E8M0)
-        return (uint8_t)(fill == EDGE     ? 127 - 62 + below(8) + below(2) * 118
+        return (uint8_t)(fill == EDGE ? (edge_scale ? edge_scale : 65 + below(2) * 118) + below(8)
                          : fill == NARROW ? 120 + below(12)
                                           : 97 + below(60));
     return (uint8_t)(fill == SPARSE && below(4) == 0 ? 0 : below(0x7F));
@@ -187,6 +190,8 @@ static void one_case(const kind *kd, int64_t m, int64_t n, int64_t k) {
     float *want = malloc((size_t)(m * n * 4)), *got = malloc((size_t)(m * n * 4));
     fill_codes(a, kd->a, m * (k + gap), fill);
     fill_codes(b, kd->b, n * (k + gap), fill);
+    static const int64_t edges[] = {0, 65, 70, 85, 174, 183};
+    edge_scale = edges[below(6)];
     for (int64_t i = 0; i < m * blocks; i++)
         sa[i] = random_scale(kd->scale, fill);
     for (int64_t i = 0; i < n * blocks; i++)
@@ -259,7 +264,7 @@ static void directed(const char *what, const kind *kd, const char *a, const char
     p.b = (qg_fused_operand){.format = kd->b, .codes = y, .stride = 32};
     p.length = kd->length, p.bits = kd->bits;
     p.result = kd->result, p.floor = kd->floor, p.scale_format = kd->scale;
-    p.scale_block = kd->scale_block;
+    p.scale_block = kd->scale_block, p.group = kd->group, p.pairs = kd->pairs;
     p.fallback = qg_fused_run_scalar;
     if (kd->scale)
         p.a.scales = scale_a, p.b.scales = scale_b;
@@ -298,6 +303,21 @@ void fused_directed_check(void) {
              "bbb839a73034bcb9362b36bd30b43a313db5a53d2bbc3c3938bc38413aadba3f",
              "b7bcc1ba3c34b72a38ad38afbabc3c3638a53934373c3235b9bac1bbb027b9a9", 0x3ECB3FC0, 0, 0,
              0xBF0D3800);
+    // All terms are -0, C included: -0 stays. One +0 among them: +0.
+    const kind *zeros[] = {w4, a4, mx};
+    for (int i = 0; i < 3; i++) {
+        const char *minus = "8080808080808080808080808080808080808080808080808080808080808080";
+        const char *plus = "0000000000000000000000000000000000000000000000000000000000000000";
+        directed("-0", zeros[i], minus, plus, 0x80000000, 127, 127, 0x80000000);
+        directed("-0 x -0", zeros[i], minus, minus, 0x80000000, 127, 127, 0);
+        directed("-0 to +0", zeros[i], minus, plus, 0, 127, 127, 0);
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i].group && kinds[i].scale == QG_FORMAT_E8M0)
+            directed("mxfp4 overflow", &kinds[i], "02", "02", 0x7F7FFFFF, 179, 179, 0x7F800000);
+    directed("mx overflow", mx, "38", "38", 0x7F7FFFFF, 179, 179, 0x7F800000);
+    directed("mx no overflow", mx, "38", "38", 0x7F7FFFFE, 179, 179, 0x7F7FFFFF);
+    directed("mx overflow below 0", mx, "38", "B8", 0xFF7FFFFF, 179, 179, 0xFF800000);
     directed("mx 1", mx, "384044", "384044", 0x3F000000, 127, 127, 0x41680000);
     directed("mx 2", mx, "3801", "3801", 0, 127, 127, 0x3F800020);
     directed("mx 3", mx, "540701", "5C0101", 0, 127, 127, 0x43900001);
