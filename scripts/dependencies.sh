@@ -14,6 +14,8 @@ programs=(
     "libjansson-dev   pkg-config --exists jansson"
     "libxxhash-dev    pkg-config --exists libxxhash"
     "zlib1g-dev       pkg-config --exists zlib"
+    "libdnnl-dev      echo '#include <oneapi/dnnl/dnnl.h>' | cc -E -x c -"
+    "libopenblas-dev  pkg-config --exists openblas"
     "gnuplot-nox      command -v gnuplot"
 )
 tests=(
@@ -22,7 +24,6 @@ tests=(
     "python3-numpy    python3 -c 'import numpy'"
     "openmpi-bin      command -v mpirun"
     "hdf5-tools       command -v h5dump"
-    "libopenblas-dev  pkg-config --exists openblas"
 )
 
 say() { printf 'quantgauge: %s\n' "$*" >&2; }

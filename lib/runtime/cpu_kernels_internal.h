@@ -1,0 +1,177 @@
+// The inner loops of the CPU runtime: a table per instruction set, scalar first, overlaid by what a
+// faster set has. Loops see a run of elements of one row, cut into groups of `columns` (the last
+// may be short); who shares rows, threads and memory is the business of their callers.
+#ifndef CPU_KERNELS_INTERNAL_H
+#define CPU_KERNELS_INTERNAL_H
+
+#include <qg_block_scale.h>
+#include <qg_encode32.h>
+#include <qg_init.h>
+#include <qg_philox.h>
+#include <stdbool.h>
+
+// The types of elements, as indexes of tables.
+enum { INPUT_FP32, INPUT_BF16, INPUT_FP16, INPUT_COUNT };
+
+// How an element x and the operand of its group become v.
+enum {
+    APPLY_MULTIPLY,
+    APPLY_DIVIDE,
+    APPLY_NOTHING // the operand is 1
+};
+
+// --------------------------------------------------------------------------------------- encoding
+
+// Everything that turns v into a code.
+typedef struct cpu_cast {
+    qg_encoder32 encoder;
+    // Directed modes see that v is not 0 or infinite although binary32 says so, where the operand
+    // is a power of two: the specification's product is exact.
+    bool is_directed;
+    // Nearest even with one rounding by the floating-point unit (`cast` kernels).
+    bool is_fused, is_int;
+    uint8_t nan_code;
+    // Floats: magnitudes are clamped to `high` and to `least` (2^emin), `add` makes the number
+    // whose ulp is the spacing, whose low bits are a bias; `fold` makes byte 1 of the sum the code.
+    float high, least;
+    uint32_t add, fold;
+    uint8_t sign_mask, sign_shift;
+    bool keeps_no_sign;
+    // Integers: v * scale is clamped to low .. high and converted.
+    float scale, low;
+} cpu_cast;
+
+// ----------------------------------------------------------------------------------------- scales
+
+enum {
+    SCALES_NONE, // only qg_block_scale_of knows
+    SCALES_POW2,
+    SCALES_AMAX,
+    SCALES_AMAX_RCP,
+    SCALES_AMAX_MUL,
+    SCALES_UE4M3_MUL, // code of amax * factor
+    SCALES_UE4M3_DIV  // code of clamp(amax / f / divisor, least, 448)
+};
+
+enum { UE4M3_CODES = 128 };
+
+// The scales of ordinary amaxes, those with low <= bits <= high: positive and finite, and no bound,
+// clamp or subnormal number takes part. Other lanes may hold anything: the caller does them again.
+typedef struct cpu_scales {
+    int kind;
+    uint32_t low, high;
+    int32_t offset;       // POW2: code = field(amax) + offset + (fraction >= threshold)
+    int32_t threshold[2]; // of an even and of an odd field
+    bool is_float;        // POW2: X is stored as binary32
+    float f;              // F
+    float factor, divisor, least;
+    uint32_t least_code; // UE4M3
+    float operands[UE4M3_CODES];
+} cpu_scales;
+
+// --------------------------------------------------------------------------------------- decoding
+
+typedef struct cpu_decode {
+    float values[256];              // of all codes
+    uint8_t byte3[256], byte2[256]; // of them: no value of 8 bits has more
+} cpu_decode;
+
+// ------------------------------------------------------------------------------------------ table
+
+typedef struct cpu_kernels {
+    const char *name;
+
+    // amax[g] = max(amax[g], magnitudes of group g), as binary32 bits; NaN counts as its bits.
+    void (*amax[INPUT_COUNT])(const void *x, int64_t count, int64_t columns, uint32_t *amax);
+
+    // stored: n fields of 1 byte (E8M0, UE4M3) or 4. Whether every amax was ordinary.
+    bool (*scales)(const cpu_scales *s, const uint32_t *amax, int64_t n, uint8_t *stored,
+                   float *operand);
+
+    // v: (count). is_directed: see cpu_cast.
+    void (*apply[INPUT_COUNT])(const void *x, int64_t count, int64_t columns, const float *operand,
+                               int how, bool is_directed, float *v);
+    // Philox words of elements first .. first + count - 1, first a multiple of 4.
+    void (*random)(uint64_t seed, uint32_t stream, uint64_t first, int64_t count, uint32_t *words);
+    // words: (count) random words, read by the stochastic modes alone.
+    void (*encode)(const cpu_cast *c, const float *v, const uint32_t *words, int64_t count,
+                   uint8_t *codes);
+
+    // Both at once for is_fused casts; NULL: there is none. `ahead`: bytes beyond the element being
+    // read that are fetched into the cache, 0 for none.
+    void (*cast[INPUT_COUNT])(const cpu_cast *c, const void *x, int64_t count, int64_t columns,
+                              const float *operand, int how, int64_t ahead, uint8_t *codes);
+
+    // q[i] = value of codes[i] times x of its group.
+    void (*decode)(const cpu_decode *d, const uint8_t *codes, int64_t count, int64_t columns,
+                   const float *x, int64_t ahead, float *q);
+
+    void (*pack4)(const uint8_t *codes, int64_t count, uint8_t *packed);
+    void (*pack6)(const uint8_t *codes, int64_t count, uint8_t *packed);
+    void (*unpack4)(const uint8_t *packed, int64_t count, uint8_t *codes);
+    void (*unpack6)(const uint8_t *packed, int64_t count, uint8_t *codes);
+
+    // A copy past the caches, and what ends a series of them in a thread.
+    void (*stream)(void *to, const void *from, int64_t bytes);
+    void (*stream_end)(void);
+} cpu_kernels;
+
+// Each fills what it has.
+void cpu_kernels_scalar(cpu_kernels *k);
+void cpu_kernels_avx2(cpu_kernels *k);
+void cpu_kernels_avx512(cpu_kernels *k);
+
+// The table in use.
+const cpu_kernels *cpu_kernels_chosen(void);
+
+// ----------------------------------------------------------------------- what kernels fall back on
+
+// The bits of a binary16's magnitude as binary32.
+static inline uint32_t cpu_magnitude_fp16(uint16_t bits) {
+    uint32_t magnitude = bits & 0x7fff;
+    if (magnitude >= 0x7c00)
+        return 0x7f800000u | (magnitude & 0x3ff) << 13;
+    if (magnitude >= 0x0400)
+        return (magnitude << 13) + (112u << 23);
+    return qg_bits_of_float((float)magnitude * 0x1p-24f);
+}
+
+// One of the end of a run, or of a set without vectors.
+static inline float cpu_element(int type, const void *x, int64_t i) {
+    if (type == INPUT_FP32)
+        return ((const float *)x)[i];
+    uint16_t bits = ((const uint16_t *)x)[i];
+    if (type == INPUT_BF16)
+        return qg_float_of_bits((uint32_t)bits << 16);
+    return qg_float_of_bits((uint32_t)(bits & 0x8000) << 16 | cpu_magnitude_fp16(bits));
+}
+
+static inline const void *cpu_at(int type, const void *x, int64_t i) {
+    return (const char *)x + i * (type == INPUT_FP32 ? 4 : 2);
+}
+
+// Also the end of a run of vectors.
+static inline void cpu_random(uint64_t seed, uint32_t stream, uint64_t first, int64_t count,
+                              uint32_t *words) {
+    for (int64_t i = 0; i < count;) {
+        qg_philox_block quad = qg_philox_quad(seed, stream, (first + (uint64_t)i) / 4);
+        for (int j = 0; j < 4 && i < count; j++)
+            words[i++] = quad.word[j];
+    }
+}
+
+// v of one element.
+static inline float cpu_applied(float x, float operand, int how, bool is_exact) {
+    float v = how == APPLY_DIVIDE ? x / operand : how == APPLY_MULTIPLY ? x * operand : x;
+    if (!is_exact)
+        return v;
+    uint32_t bits = qg_bits_of_float(v), magnitude = bits & 0x7fffffffu;
+    uint32_t from = qg_bits_of_float(x) & 0x7fffffffu;
+    if (magnitude < 0x00800000u && from != 0)
+        bits |= 1;
+    if (magnitude == 0x7f800000u && from < 0x7f800000u)
+        bits -= 1;
+    return qg_float_of_bits(bits);
+}
+
+#endif

@@ -1,0 +1,398 @@
+// The kernels that are the same text for every vector length, for a file of one instruction set to
+// include once. It says before: LANES (of 32 bits), lanes_max, lanes_max16 (unsigned 16 bits),
+// lanes_of_fp16, lanes_tree (the maxima of LANES vectors, in their order),
+// lanes_multiply (low and high half of products). Loops end in scalar code.
+#ifndef CPU_LANES_INTERNAL_H
+#define CPU_LANES_INTERNAL_H
+
+#include <cpu_kernels_internal.h>
+
+#include <string.h>
+
+#define INLINE static inline __attribute__((always_inline))
+#ifdef __clang__
+#define LANES_UNROLLED _Pragma("clang loop unroll(full)")
+#else
+#define LANES_UNROLLED _Pragma("GCC unroll 16")
+#endif
+
+typedef uint32_t lanes_u __attribute__((vector_size(4 * LANES)));
+typedef int32_t lanes_i __attribute__((vector_size(4 * LANES)));
+typedef float lanes_f __attribute__((vector_size(4 * LANES)));
+typedef uint16_t lanes_half __attribute__((vector_size(2 * LANES)));
+typedef uint8_t lanes_byte __attribute__((vector_size(LANES)));
+
+INLINE lanes_u lanes_max(lanes_u a, lanes_u b);
+INLINE lanes_u lanes_max16(lanes_u a, lanes_u b);
+INLINE lanes_u lanes_of_fp16(const uint16_t *x);
+INLINE lanes_u lanes_tree(const lanes_u *v);
+INLINE lanes_u lanes_multiply(lanes_u a, uint32_t b, lanes_u *high);
+
+INLINE lanes_u lanes_load(const void *p) {
+    lanes_u v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+INLINE void lanes_store(void *p, lanes_u v) { memcpy(p, &v, sizeof v); }
+
+// Elements as the bits of binary32.
+INLINE lanes_u lanes_elements(int type, const void *x, int64_t i) {
+    if (type == INPUT_FP32)
+        return lanes_load((const float *)x + i);
+    if (type == INPUT_FP16)
+        return lanes_of_fp16((const uint16_t *)x + i);
+    lanes_half h;
+    memcpy(&h, (const uint16_t *)x + i, sizeof h);
+    return __builtin_convertvector(h, lanes_u) << 16;
+}
+
+INLINE uint32_t lanes_largest(lanes_u v) {
+    uint32_t lane[LANES], largest = 0;
+    memcpy(lane, &v, sizeof v);
+    for (int i = 0; i < LANES; i++)
+        largest = lane[i] > largest ? lane[i] : largest;
+    return largest;
+}
+
+// ------------------------------------------------------------------------------------------ amax
+
+// The largest magnitudes of `count` elements, a whole number of vectors, lane by lane. For fp16
+// they are binary16 in the upper halves.
+INLINE lanes_u lanes_amax(int type, const void *x, int64_t count) {
+    lanes_u first = {0}, second = {0};
+    int64_t i = 0;
+    if (type == INPUT_FP32) {
+        for (; i + 2 * LANES <= count; i += 2 * LANES) {
+            first = lanes_max(first, lanes_load((const float *)x + i) & 0x7fffffffu);
+            second = lanes_max(second, lanes_load((const float *)x + i + LANES) & 0x7fffffffu);
+        }
+        if (i < count)
+            first = lanes_max(first, lanes_load((const float *)x + i) & 0x7fffffffu);
+        return lanes_max(first, second);
+    }
+    const uint16_t *narrow = x;
+    for (; i + 4 * LANES <= count; i += 4 * LANES) {
+        first = lanes_max16(first, lanes_load(narrow + i) & 0x7fff7fffu);
+        second = lanes_max16(second, lanes_load(narrow + i + 2 * LANES) & 0x7fff7fffu);
+    }
+    if (i + 2 * LANES <= count) {
+        first = lanes_max16(first, lanes_load(narrow + i) & 0x7fff7fffu);
+        i += 2 * LANES;
+    }
+    first = lanes_max16(first, second);
+    first = lanes_max(first << 16, first & 0xffff0000u);
+    if (i < count) {
+        lanes_half h;
+        memcpy(&h, narrow + i, sizeof h);
+        first = lanes_max(first, (__builtin_convertvector(h, lanes_u) & 0x7fffu) << 16);
+    }
+    return first;
+}
+
+INLINE uint32_t lanes_amax_of_group(int type, const void *x, int64_t count) {
+    int64_t whole = count / LANES * LANES;
+    uint32_t largest = lanes_largest(lanes_amax(type, x, whole));
+    if (type == INPUT_FP16)
+        largest = cpu_magnitude_fp16((uint16_t)(largest >> 16));
+    for (int64_t i = whole; i < count; i++) {
+        uint32_t magnitude = qg_bits_of_float(cpu_element(type, x, i)) & 0x7fffffffu;
+        largest = magnitude > largest ? magnitude : largest;
+    }
+    return largest;
+}
+
+// LANES groups of `columns` elements.
+INLINE void lanes_amax_of_groups(int type, const void *x, int64_t columns, uint32_t *amax) {
+    lanes_u group[LANES];
+    LANES_UNROLLED
+    for (int g = 0; g < LANES; g++)
+        group[g] = lanes_amax(type, cpu_at(type, x, g * columns), columns);
+    lanes_u largest = lanes_tree(group);
+    if (type == INPUT_FP16) {
+        uint32_t lane[LANES];
+        lanes_store(lane, largest);
+        for (int g = 0; g < LANES; g++)
+            lane[g] = cpu_magnitude_fp16((uint16_t)(lane[g] >> 16));
+        largest = lanes_load(lane);
+    }
+    lanes_store(amax, lanes_max(largest, lanes_load(amax)));
+}
+
+INLINE void lanes_amax_run(int type, const void *x, int64_t count, int64_t columns,
+                           uint32_t *amax) {
+    int64_t i = 0, g = 0;
+    if (columns % LANES == 0) {
+        // The frequent sizes as constants: their loops unroll.
+        for (; i + LANES * columns <= count; i += LANES * columns, g += LANES) {
+            const void *at = cpu_at(type, x, i);
+            if (columns == 32)
+                lanes_amax_of_groups(type, at, 32, amax + g);
+            else if (columns == 16)
+                lanes_amax_of_groups(type, at, 16, amax + g);
+            else if (columns == 128)
+                lanes_amax_of_groups(type, at, 128, amax + g);
+            else
+                lanes_amax_of_groups(type, at, columns, amax + g);
+        }
+    }
+    for (; i < count; i += columns, g++) {
+        int64_t end = i + columns < count ? i + columns : count;
+        uint32_t largest = lanes_amax_of_group(type, cpu_at(type, x, i), end - i);
+        amax[g] = largest > amax[g] ? largest : amax[g];
+    }
+}
+
+static void amax_fp32(const void *x, int64_t count, int64_t columns, uint32_t *amax) {
+    lanes_amax_run(INPUT_FP32, x, count, columns, amax);
+}
+
+static void amax_bf16(const void *x, int64_t count, int64_t columns, uint32_t *amax) {
+    lanes_amax_run(INPUT_BF16, x, count, columns, amax);
+}
+
+static void amax_fp16(const void *x, int64_t count, int64_t columns, uint32_t *amax) {
+    lanes_amax_run(INPUT_FP16, x, count, columns, amax);
+}
+
+// ----------------------------------------------------------------------------------------- scales
+
+#define LANES_MASK(condition) ((lanes_u)(condition))
+
+INLINE lanes_f lanes_select(lanes_u mask, lanes_f a, lanes_f b) {
+    return (lanes_f)((mask & (lanes_u)a) | (~mask & (lanes_u)b));
+}
+
+// As ue4m3_code of the scalar kernels.
+INLINE lanes_u lanes_ue4m3(lanes_f v) {
+    const lanes_f zero = {0};
+    const uint32_t bias = (256 - (((127 - 6 + 20) << 3) & 255)) & 255;
+    lanes_f high = zero + 448.0f, low = zero + 0x1p-6f;
+    v = lanes_select(LANES_MASK(v > high), high, v);
+    lanes_f step = lanes_select(LANES_MASK(v < low), low, v);
+    lanes_f anchor = (lanes_f)(((lanes_u)step & 0x7f800000u) + ((20u << 23) + bias));
+    lanes_u sum = (lanes_u)(v + anchor);
+    return ((sum >> 20) + sum) & 255u;
+}
+
+// Stored bits; operands too, but those of UE4M3 codes.
+INLINE lanes_u lanes_scale(const cpu_scales *s, lanes_u amax, lanes_u *operand) {
+    lanes_f a = (lanes_f)amax, x;
+    switch (s->kind) {
+    case SCALES_POW2: {
+        lanes_u field = amax >> 23, odd = 0u - (field & 1u);
+        lanes_i fraction = (lanes_i)(amax & 0x007fffffu);
+        uint32_t even_step = (uint32_t)s->threshold[0], odd_step = (uint32_t)s->threshold[1];
+        lanes_i threshold = (lanes_i)((odd & (even_step ^ odd_step)) ^ even_step);
+        lanes_u code = field + (uint32_t)s->offset - LANES_MASK(fraction >= threshold);
+        *operand = (254u - code) << 23;
+        return s->is_float ? code << 23 : code;
+    }
+    case SCALES_AMAX:
+        x = a / s->f;
+        *operand = (lanes_u)x;
+        return (lanes_u)x;
+    case SCALES_AMAX_RCP:
+        x = a / s->f;
+        *operand = (lanes_u)(1.0f / x);
+        return (lanes_u)x;
+    case SCALES_AMAX_MUL:
+        x = s->f / a;
+        *operand = (lanes_u)x;
+        return (lanes_u)(1.0f / x);
+    default: {
+        lanes_f v = s->kind == SCALES_UE4M3_MUL ? a * s->factor : a / s->f / s->divisor;
+        lanes_f least = (lanes_f){0} + s->least;
+        lanes_u code = lanes_ue4m3(lanes_select(LANES_MASK(v < least), least, v));
+        lanes_u least_code = (lanes_u){0} + s->least_code;
+        *operand = code;
+        return lanes_max(code, least_code);
+    }
+    }
+}
+
+INLINE void lanes_put_scales(const cpu_scales *s, lanes_u bits, lanes_u operands, bool is_byte,
+                             uint8_t *stored, float *operand) {
+    if (is_byte) {
+        lanes_byte narrow = __builtin_convertvector(bits, lanes_byte);
+        memcpy(stored, &narrow, sizeof narrow);
+    } else {
+        lanes_store(stored, bits);
+    }
+    if (s->kind >= SCALES_UE4M3_MUL) {
+        uint32_t code[LANES];
+        lanes_store(code, bits & (UE4M3_CODES - 1u)); // lanes that are not ordinary hold anything
+        for (int i = 0; i < LANES; i++)
+            operand[i] = s->operands[code[i]];
+    } else {
+        lanes_store(operand, operands);
+    }
+}
+
+static bool scales(const cpu_scales *s, const uint32_t *amax, int64_t n, uint8_t *stored,
+                   float *operand) {
+    bool is_byte = s->kind >= SCALES_UE4M3_MUL || (s->kind == SCALES_POW2 && !s->is_float);
+    lanes_u odd_ones = {0}, operands = {0};
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        lanes_u a = lanes_load(amax + i);
+        odd_ones |= LANES_MASK(a - s->low > s->high - s->low);
+        lanes_u bits = lanes_scale(s, a, &operands);
+        lanes_put_scales(s, bits, operands, is_byte, stored + (is_byte ? i : 4 * i), operand + i);
+    }
+    if (i < n) {
+        uint32_t a[LANES];
+        float o[LANES];
+        uint8_t b[4 * LANES];
+        size_t rest = (size_t)(n - i);
+        for (int j = 0; j < LANES; j++)
+            a[j] = i + j < n ? amax[i + j] : s->low;
+        odd_ones |= LANES_MASK(lanes_load(a) - s->low > s->high - s->low);
+        lanes_u bits = lanes_scale(s, lanes_load(a), &operands);
+        lanes_put_scales(s, bits, operands, is_byte, b, o);
+        memcpy(stored + (is_byte ? i : 4 * i), b, rest * (is_byte ? 1 : 4));
+        memcpy(operand + i, o, rest * sizeof *o);
+    }
+    return lanes_largest(odd_ones) == 0;
+}
+
+// --------------------------------------------------------------------------------------- encoding
+
+// As cpu_applied.
+INLINE lanes_u lanes_applied(lanes_u x, float operand, int how, bool is_exact) {
+    lanes_f value = (lanes_f)x;
+    lanes_u v = (lanes_u)(how == APPLY_DIVIDE     ? value / operand
+                          : how == APPLY_MULTIPLY ? value * operand
+                                                  : value);
+    if (!is_exact)
+        return v;
+    lanes_u magnitude = v & 0x7fffffffu, from = x & 0x7fffffffu;
+    v |= LANES_MASK(magnitude < 0x00800000u) & LANES_MASK(from != 0u) & 1u;
+    v += LANES_MASK(magnitude == 0x7f800000u) & LANES_MASK(from < 0x7f800000u);
+    return v;
+}
+
+INLINE void lanes_apply(int type, int how, const void *x, int64_t count, int64_t columns,
+                        const float *operand, bool is_directed, float *v) {
+    for (int64_t i = 0; i < count; operand++) {
+        int64_t end = i + columns < count ? i + columns : count;
+        bool is_exact = is_directed && qg_float_is_power_of_two(*operand);
+        for (; i + LANES <= end; i += LANES)
+            lanes_store(v + i, lanes_applied(lanes_elements(type, x, i), *operand, how, is_exact));
+        for (; i < end; i++)
+            v[i] = cpu_applied(cpu_element(type, x, i), *operand, how, is_exact);
+    }
+}
+
+INLINE void lanes_apply_any(int type, const void *x, int64_t count, int64_t columns,
+                            const float *operand, int how, bool is_directed, float *v) {
+    if (how == APPLY_DIVIDE)
+        lanes_apply(type, APPLY_DIVIDE, x, count, columns, operand, is_directed, v);
+    else // 1 times x is x
+        lanes_apply(type, APPLY_MULTIPLY, x, count, columns, operand, is_directed, v);
+}
+
+static void apply_fp32(const void *x, int64_t count, int64_t columns, const float *operand, int how,
+                       bool is_directed, float *v) {
+    lanes_apply_any(INPUT_FP32, x, count, columns, operand, how, is_directed, v);
+}
+
+static void apply_bf16(const void *x, int64_t count, int64_t columns, const float *operand, int how,
+                       bool is_directed, float *v) {
+    lanes_apply_any(INPUT_BF16, x, count, columns, operand, how, is_directed, v);
+}
+
+static void apply_fp16(const void *x, int64_t count, int64_t columns, const float *operand, int how,
+                       bool is_directed, float *v) {
+    lanes_apply_any(INPUT_FP16, x, count, columns, operand, how, is_directed, v);
+}
+
+// LANES quads at once: qg_philox, lane by lane.
+INLINE void lanes_philox(uint64_t seed, uint32_t stream, uint64_t quad, uint32_t *words) {
+    uint32_t low[LANES], high[LANES], word[4][LANES];
+    for (int i = 0; i < LANES; i++) {
+        low[i] = (uint32_t)(quad + (uint64_t)i);
+        high[i] = (uint32_t)((quad + (uint64_t)i) >> 32);
+    }
+    lanes_u c0 = lanes_load(low), c1 = lanes_load(high), c2 = (lanes_u){0} + stream, c3 = {0};
+    uint32_t key_low = (uint32_t)seed, key_high = (uint32_t)(seed >> 32);
+    for (int round = 0; round < 10; round++) {
+        lanes_u high0, high2;
+        lanes_u low0 = lanes_multiply(c0, 0xD2511F53u, &high0);
+        lanes_u low2 = lanes_multiply(c2, 0xCD9E8D57u, &high2);
+        c0 = high2 ^ c1 ^ key_low;
+        c1 = low2;
+        c2 = high0 ^ c3 ^ key_high;
+        c3 = low0;
+        key_low += 0x9E3779B9u;
+        key_high += 0xBB67AE85u;
+    }
+    lanes_store(word[0], c0);
+    lanes_store(word[1], c1);
+    lanes_store(word[2], c2);
+    lanes_store(word[3], c3);
+    for (int i = 0; i < LANES; i++)
+        for (int j = 0; j < 4; j++)
+            words[4 * i + j] = word[j][i];
+}
+
+static void random_words(uint64_t seed, uint32_t stream, uint64_t first, int64_t count,
+                         uint32_t *words) {
+    int64_t i = 0;
+    for (; i + 4 * LANES <= count; i += 4 * LANES)
+        lanes_philox(seed, stream, (first + (uint64_t)i) / 4, words + i);
+    cpu_random(seed, stream, first + (uint64_t)i, count - i, words + i);
+}
+
+QG_ENCODE32_DEFINE(INLINE, lanes_encode, lanes_u, LANES_MASK)
+
+INLINE void lanes_encode_run(int mode, const cpu_cast *c, const float *v, const uint32_t *words,
+                             int64_t count, uint8_t *codes) {
+    const qg_encoder32 e = c->encoder;
+    bool needs_words = mode >= QG_ROUND_STOCHASTIC_A;
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES) {
+        lanes_u word = {0};
+        if (needs_words)
+            word = lanes_load(words + i);
+        lanes_u code = lanes_encode(&e, mode, lanes_load(v + i), word);
+        lanes_byte narrow = __builtin_convertvector(code, lanes_byte);
+        memcpy(codes + i, &narrow, sizeof narrow);
+    }
+    for (; i < count; i++)
+        codes[i] = (uint8_t)qg_encode32(&e, qg_bits_of_float(v[i]), needs_words ? words[i] : 0);
+}
+
+static void encode(const cpu_cast *c, const float *v, const uint32_t *words, int64_t count,
+                   uint8_t *codes) {
+#define LANES_MODE(MODE)                                                                           \
+    case MODE: lanes_encode_run(MODE, c, v, words, count, codes); break;
+    switch (c->encoder.mode) {
+        LANES_MODE(QG_ROUND_RNE)
+        LANES_MODE(QG_ROUND_RNA)
+        LANES_MODE(QG_ROUND_RTZ)
+        LANES_MODE(QG_ROUND_RTP)
+        LANES_MODE(QG_ROUND_RTN)
+        LANES_MODE(QG_ROUND_RTO)
+        LANES_MODE(QG_ROUND_STOCHASTIC_A)
+        LANES_MODE(QG_ROUND_STOCHASTIC_B)
+        LANES_MODE(QG_ROUND_STOCHASTIC_C)
+    default: break;
+    }
+#undef LANES_MODE
+}
+
+// What every vector length has from here.
+static inline void lanes_install(cpu_kernels *k) {
+    k->amax[INPUT_FP32] = amax_fp32;
+    k->amax[INPUT_BF16] = amax_bf16;
+    k->amax[INPUT_FP16] = amax_fp16;
+    k->scales = scales;
+    k->apply[INPUT_FP32] = apply_fp32;
+    k->apply[INPUT_BF16] = apply_bf16;
+    k->apply[INPUT_FP16] = apply_fp16;
+    k->random = random_words;
+    k->encode = encode;
+}
+
+#endif
