@@ -1,33 +1,41 @@
-// The backends by name. See qg_backend_list.h.
+// The backends by name: those of the runtime's table, and those to come. See qg_backend_list.h.
 #include <qg_backend_list.h>
+
+#include <qg_backend.h>
 
 #include <string.h>
 
-typedef struct backend {
-    const char *name;
-    const char *unavailable; // NULL: it answers
-} backend;
+static const char CUDA[] = "cuda";
 
-static const backend BACKENDS[] = {
-    {"emulator", NULL                              },
-    {"cpu",      "this version has no cpu backend" },
-    {"cuda",     "this version has no cuda backend"},
-};
+// Named, so that asking for it is no mistake: a table without it is a build without it.
+static bool lacks_cuda(void) { return !qg_backend_find(CUDA); }
 
-enum { BACKEND_COUNT = sizeof BACKENDS / sizeof BACKENDS[0] };
-
-const char *qg_backend_named(size_t i) { return i < BACKEND_COUNT ? BACKENDS[i].name : NULL; }
+const char *qg_backend_named(size_t i) {
+    size_t count = 0;
+    while (qg_backend_at(count))
+        count++;
+    if (i < count)
+        return qg_backend_at(i)->name;
+    return i == count && lacks_cuda() ? CUDA : NULL;
+}
 
 const char *qg_backend_listed(size_t i) {
-    for (size_t b = 0; b < BACKEND_COUNT; b++)
-        if (!BACKENDS[b].unavailable && i-- == 0)
-            return BACKENDS[b].name;
+    for (size_t b = 0; qg_backend_at(b); b++)
+        if (!qg_backend_at(b)->unavailable() && i-- == 0)
+            return qg_backend_at(b)->name;
     return NULL;
 }
 
 const char *qg_backend_unavailable(const char *name) {
-    for (size_t b = 0; b < BACKEND_COUNT; b++)
-        if (strcmp(BACKENDS[b].name, name) == 0)
-            return BACKENDS[b].unavailable;
-    return "no such backend";
+    const qg_backend *backend = qg_backend_find(name);
+    if (backend)
+        return backend->unavailable();
+    return strcmp(name, CUDA) == 0 ? "this version has no cuda backend" : "no such backend";
+}
+
+bool qg_backend_is_emulator(const char *name) { return strcmp(name, "emulator") == 0; }
+
+bool qg_backend_multiplies(const char *name) {
+    const qg_backend *backend = qg_backend_find(name);
+    return !backend || backend->scaled_matmul;
 }

@@ -2,7 +2,7 @@
 #include <isa_choice.h>
 
 #include <message.h>
-#include <qg_unit.h>
+#include <qg_cpu.h>
 
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ const char *qg_isa_cap(const char *option) {
 }
 
 int qg_isa_choose(const char *option) {
-    qg_status status = qg_unit_use_isa(option);
+    qg_status status = qg_cpu_use_isa(option);
     if (status == QG_OK)
         return 0;
     qg_message_error("%s%s", option ? "--isa: " : "", qg_detail());

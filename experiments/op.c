@@ -1,23 +1,30 @@
 // The operations of the sweep: one row each. A new one is a row here, its function, and its test.
 #include <op_internal.h>
 
+// clang-format off
 static const qg_op OPS[] = {
     {"error",
-     "quantize, dequantize, measure the error", true,
+     "quantize, dequantize, measure the error", true, false,
      QG_OP_TENSOR, {""},
      qg_op_error_bytes, qg_op_error_cost,
      qg_op_error_run},
     {"gemm",
-     "error of the product of quantized operands", true,
+     "error of the product of quantized operands", true, false,
      QG_OP_PRODUCT, {"source", "quantized"},
      qg_op_gemm_bytes, qg_op_gemm_cost,
      qg_op_gemm_run},
+    {"throughput",
+     "speed of quantize beside memcpy", true, true,
+     QG_OP_TENSOR, {""},
+     qg_op_throughput_bytes, qg_op_throughput_cost,
+     qg_op_throughput_run},
     {"vectors",
-     "recorded vectors, line by line", false,
+     "recorded vectors, line by line", false, false,
      QG_OP_RECORDING, {""},
      qg_op_vectors_bytes, qg_op_vectors_cost,
      qg_op_vectors_run},
 };
+// clang-format on
 
 const qg_op *qg_op_listed(size_t i) { return i < sizeof OPS / sizeof OPS[0] ? &OPS[i] : NULL; }
 

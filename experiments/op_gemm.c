@@ -8,18 +8,19 @@
 // output, (m, n) row-major in its type. Results do not depend on threads or on cases before.
 #include <op_internal.h>
 
+#include <case_label.h>
+#include <op_compare.h>
+#include <qg_backend_list.h>
 #include <qg_codec.h>
+#include <qg_cpu.h>
 #include <qg_elementary.h>
 #include <qg_exact_product.h>
 #include <qg_init.h>
 #include <qg_philox.h>
 #include <qg_size.h>
-#include <qg_workspace.h>
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 // What is known of a quantized operand beside its codes and scales. It opens its buffer.
 typedef struct operand_head {
@@ -47,6 +48,7 @@ typedef struct reference {
 
 typedef struct gemm {
     const qg_case *c;
+    const qg_backend *backend;
     qg_workspace *workspace;
     int64_t outputs; // m * n
     operand operand[2];
@@ -55,16 +57,22 @@ typedef struct gemm {
     const float *values; // the same as binary32
 } gemm;
 
+// The emulator has no product of its own, and says so.
+static bool is_native(const gemm *g) {
+    return g->c->matrix_unit->id == QG_UNIT_NATIVE && !qg_backend_is_emulator(g->c->backend);
+}
+
 // ----------------------------------------------------------------------------------------- times
 
 // Of a reference product, per product of two elements.
-static const double REFERENCE_NS = 0.3;
+static const double REFERENCE_NS = 0.15;
 
 // Nanoseconds of a product of two elements on one core, as measured on a Zen 4: rough, as a unit
 // without a vector variant takes a hundred times as long as one with it.
 static double time_of_unit(const qg_unit *unit) {
-    static const double VECTOR = 0.1, EXACT = 0.3, MODEL = 16, WIDEST = 30;
+    static const double VECTOR = 0.05, EXACT = 0.15, MODEL = 16, WIDEST = 30, NATIVE = 0.05;
     switch (unit->id) {
+    case QG_UNIT_NATIVE: return NATIVE;
     case QG_UNIT_EXACT: return EXACT;
     case QG_UNIT_CDNA1_MFMA: return WIDEST;
     case QG_UNIT_CDNA2_MFMA:
@@ -83,75 +91,66 @@ static int threads_for(const gemm *g, double ns) {
 
 // ---------------------------------------------------------------------------------------- labels
 
-// A label under construction. `length` is what the whole text needs.
-typedef struct label_text {
-    size_t length;
-    char text[QG_LABEL_SIZE];
-} label_text;
-
-__attribute__((format(printf, 2, 3))) static void append(label_text *label, const char *format,
-                                                         ...) {
-    va_list values;
-    va_start(values, format);
-    size_t room = label->length < QG_LABEL_SIZE ? QG_LABEL_SIZE - label->length : 0;
-    int more = vsnprintf(room ? label->text + label->length : NULL, room, format, values);
-    va_end(values);
-    label->length += more < 0 ? QG_LABEL_SIZE : (size_t)more;
-}
-
-// "", which is never found, where only a part of the text fits: others may begin like it.
-static void finish(const label_text *label, char out[QG_LABEL_SIZE]) {
-    snprintf(out, QG_LABEL_SIZE, "%s", label->length < QG_LABEL_SIZE ? label->text : "");
-}
-
-// By content: a plan's pointers may be those of another plan, later.
-static void append_source(const qg_case *c, label_text *label) {
-    append(label, "%s\n%s\n%016" PRIx64 "\n%" PRIu64 " %u %" PRId64 "\n", c->source->data,
-           c->source->tensor, c->source->digest, c->seed, (unsigned)c->input_type, c->k);
-}
-
-static void append_recipe(const qg_case *c, int which, label_text *label) {
-    append(label, "%s\n%s\n%s\n%s\n", which ? c->format_b : c->format,
-           which ? c->layout_b : c->layout, which ? c->scale_rule_b : c->scale_rule, c->rounding);
-}
-
 // Of the exact product: of the inputs, or of the operands quantized by the recipes.
 static void label_product(const qg_case *c, bool quantized, char out[QG_LABEL_SIZE]) {
-    label_text label = {0};
-    append(&label, "%" PRId64 " %" PRId64 " %d\n", c->m, c->n, c->bias);
-    append_source(c, &label);
+    case_label label = {0};
+    case_label_append(&label, "%" PRId64 " %" PRId64 " %d\n", c->m, c->n, c->bias);
+    case_label_source(&label, c);
     for (int which = 0; quantized && which < 2; which++)
-        append_recipe(c, which, &label);
-    finish(&label, out);
+        case_label_recipe(&label, c, which);
+    case_label_finish(&label, out);
 }
 
 static void label_operand(const qg_case *c, int which, char out[QG_LABEL_SIZE]) {
-    label_text label = {0};
-    append(&label, "%d %" PRId64 "\n", which, which ? c->n : c->m);
-    append_source(c, &label);
-    append_recipe(c, which, &label);
-    finish(&label, out);
+    case_label label = {0};
+    case_label_append(&label, "%d %" PRId64 "\n", which, which ? c->n : c->m);
+    case_label_source(&label, c);
+    case_label_recipe(&label, c, which);
+    case_label_finish(&label, out);
 }
 
 // -------------------------------------------------------------------------------------- operands
 
+// Whether a code may be that of a number beyond the largest value.
+static void find_large_codes(qg_format element, bool is_large[256]) {
+    qg_format_info info = qg_format_describe(element);
+    double largest = qg_decode(&info, info.max_code);
+    for (uint32_t code = 0; code < 256; code++) {
+        double value = qg_decode(&info, code);
+        is_large[code] = !(value < largest && value > -largest);
+    }
+}
+
+// Half of the elements cannot have saturated where less than half of the codes are large.
+static bool may_be_saturated(const operand *o) {
+    bool is_large[256];
+    int64_t count = o->shape.codes_size, large = 0;
+    // Below zero an unsigned format has its smallest code, however far.
+    if (o->shape.code_bytes != 1 || o->recipe->structure != QG_STRUCTURE_PLAIN ||
+        !qg_format_describe(o->recipe->element).sign)
+        return true;
+    find_large_codes(o->recipe->element, is_large);
+    for (int64_t i = 0; i < count; i++)
+        large += is_large[o->codes[i]];
+    return 2 * large > count;
+}
+
+// The CPU runtime does not count. Where the counts may matter the emulator makes the same bytes once
+// more and counts.
 static qg_status quantize(const gemm *g, int which, operand *o) {
     const qg_case *c = g->c;
-    float history[QG_HISTORY_LENGTH];
-    qg_quantize_options options = {.input_type = c->input_type,
-                                   .seed = c->seed,
-                                   .stream = QG_STREAM_ROUNDING + (which ? QG_STREAM_OPERAND_B : 0),
-                                   .threads = qg_workspace_threads(g->workspace, o->rows * c->k)};
-    if (o->recipe->rule == QG_RULE_DELAYED) {
-        qg_status status = qg_workspace_history(g->workspace, c, which, history);
-        if (status != QG_OK)
-            return status;
-        options.amax_history = history;
-        options.history_length = QG_HISTORY_LENGTH;
-    }
+    qg_quantizing q;
     o->head->tensor_scale = 1;
-    return qg_emulator_quantize(o->recipe, &options, o->rows, c->k, o->input.x, o->codes, o->scales,
-                                &o->head->tensor_scale, &o->head->counts);
+    o->head->counts = (qg_counts){0};
+    qg_status status = qg_workspace_quantize(g->workspace, c, which, o->codes, o->scales,
+                                             &o->head->tensor_scale, NULL);
+    if (status != QG_OK || !may_be_saturated(o))
+        return status;
+    status = qg_workspace_quantizing(g->workspace, c, which, &q);
+    if (status != QG_OK)
+        return status;
+    return qg_emulator_quantize(o->recipe, &q.options, o->rows, c->k, o->input.x, o->codes,
+                                o->scales, &o->head->tensor_scale, &o->head->counts);
 }
 
 static void place(operand *o, void *bytes) {
@@ -200,9 +199,9 @@ static qg_status dequantize(gemm *g, int which, const float **values) {
     if (status != QG_OK)
         return status;
     *values = room;
-    status = qg_emulator_dequantize(o->recipe, o->rows, g->c->k, o->codes, o->scales,
-                                    o->head->tensor_scale,
-                                    qg_workspace_threads(g->workspace, count), room);
+    status = qg_cpu_dequantize(o->recipe, NULL, o->rows, g->c->k, o->codes, o->scales,
+                               o->head->tensor_scale, qg_workspace_threads(g->workspace, count),
+                               room, NULL);
     if (status == QG_OK)
         qg_workspace_label(g->workspace, buffer, o->label);
     return status;
@@ -253,11 +252,12 @@ static qg_status multiply(gemm *g, qg_case_result *result) {
     qg_status status =
         qg_workspace_room(g->workspace, QG_BUFFER_OUTPUT, g->outputs, bytes, &g->out);
     if (status == QG_OK)
-        status = qg_emulator_scaled_matmul(g->c->matrix_unit, &options, g->c->m, g->c->n, g->c->k,
-                                           &in[0], &in[1], g->out, &impl);
+        status =
+            g->backend->scaled_matmul(is_native(g) ? NULL : g->c->matrix_unit, &options, g->c->m,
+                                      g->c->n, g->c->k, &in[0], &in[1], g->out, &impl);
     if (status != QG_OK)
         return status;
-    snprintf(result->impl_used, sizeof result->impl_used, "emulator %s", impl);
+    snprintf(result->impl_used, sizeof result->impl_used, "%s %s", g->backend->name, impl);
     result->output_digest = qg_digest_bytes(g->out, (size_t)(g->outputs * bytes));
     return QG_OK;
 }
@@ -322,6 +322,19 @@ static qg_status compare(const gemm *g, const reference *r, float *ranks, qg_com
     return qg_spearman(g->outputs, ranks, g->values, &out->spearman);
 }
 
+// The order of summation of a native product is a library's own: what holds it is a bound, derived
+// for what was computed from the quantized operands.
+static void hold_bound(const gemm *g, const reference *quantized, qg_case_result *result) {
+    const qg_case *c = g->c;
+    op_product p = {.count = g->outputs,
+                    .out = g->values,
+                    .exact = quantized->product,
+                    .size = quantized->size,
+                    .bound = qg_cpu_matmul_bound(c->recipe, c->recipe_b, c->k, c->out_type),
+                    .underflow = qg_cpu_matmul_underflow(c->k, c->out_type)};
+    op_hold_bound(c, &p, result);
+}
+
 static qg_status compare_all(gemm *g, qg_case_result *result) {
     void *room;
     qg_status status =
@@ -333,13 +346,23 @@ static qg_status compare_all(gemm *g, qg_case_result *result) {
         status = take_reference(g, i == 1, &r);
         if (status == QG_OK)
             status = compare(g, &r, (float *)room + g->outputs, &result->compared[i]);
+        if (status == QG_OK && i == 1 && is_native(g))
+            hold_bound(g, &r, result);
     }
     return status;
 }
 
+// A backend refuses what its own product does not take.
+static qg_status check_unit(const gemm *g) {
+    const qg_case *c = g->c;
+    if (is_native(g))
+        return QG_OK;
+    return qg_unit_takes(c->matrix_unit, c->recipe, c->recipe_b, c->k, c->out_type);
+}
+
 static qg_status measure(gemm *g, qg_case_result *result) {
     const qg_case *c = g->c;
-    qg_status status = qg_unit_takes(c->matrix_unit, c->recipe, c->recipe_b, c->k, c->out_type);
+    qg_status status = check_unit(g);
     if (status == QG_OK && !qg_size_multiply(c->m, c->n, &g->outputs))
         status = qg_fail(QG_ERROR_OVERFLOW, "a product of %" PRId64 " x %" PRId64 " overflows",
                          c->m, c->n);
@@ -366,12 +389,12 @@ static void judge(const gemm *g, qg_case_result *result) {
 }
 
 void qg_op_gemm_run(const qg_case *c, struct qg_workspace *workspace, qg_case_result *result) {
-    if (strcmp(c->backend, "emulator") != 0) {
+    gemm g = {.c = c, .backend = qg_backend_find(c->backend), .workspace = workspace};
+    if (!g.backend || !g.backend->scaled_matmul) {
         qg_case_result_set(result, QG_CASE_FAILED, "backend %s cannot run operation gemm",
                            c->backend);
         return;
     }
-    gemm g = {.c = c, .workspace = workspace};
     qg_fp_state saved = qg_fp_enter();
     qg_status status = measure(&g, result);
     qg_fp_leave(saved);
@@ -393,20 +416,27 @@ static bool add_matrix(int64_t rows, int64_t columns, int64_t size, int64_t *sum
            qg_size_add(*sum, bytes, sum);
 }
 
+static int64_t bytes_per_element(const qg_case *c, const qg_recipe *recipe) {
+    // Input, dequantized for the reference, and the same or packed codes inside the unit.
+    int64_t bytes = 3 * (int64_t)sizeof(float);
+    bytes += c->input_type == QG_FORMAT_FP32 ? 0 : (int64_t)sizeof(uint16_t); // input as given
+    bytes += recipe->rule == QG_RULE_DELAYED ? (int64_t)sizeof(float) : 0;    // inputs before it
+    return bytes;
+}
+
 int64_t qg_op_gemm_bytes(const qg_case *c) {
     enum {
-        // input, dequantized for the reference, and the same or packed codes inside the unit
-        BYTES_PER_ELEMENT = 3 * sizeof(float),
         // output, two conversions, two references of two values, three sums inside the unit
         BYTES_PER_OUTPUT = 6 * sizeof(float) + 4 * sizeof(double)
     };
     int64_t total = 0;
     for (int i = 0; i < 2; i++) {
+        const qg_recipe *recipe = i ? c->recipe_b : c->recipe;
         int64_t rows = i ? c->n : c->m, size;
         qg_shape shape;
-        if (qg_shape_of(i ? c->recipe_b : c->recipe, rows, c->k, &shape) != QG_OK ||
-            !operand_size(&shape, &size) || !qg_size_add(total, size, &total) ||
-            !add_matrix(rows, c->k, BYTES_PER_ELEMENT, &total))
+        if (qg_shape_of(recipe, rows, c->k, &shape) != QG_OK || !operand_size(&shape, &size) ||
+            !qg_size_add(total, size, &total) ||
+            !add_matrix(rows, c->k, bytes_per_element(c, recipe), &total))
             return INT64_MAX;
     }
     return add_matrix(c->m, c->n, BYTES_PER_OUTPUT, &total) ? total : INT64_MAX;
@@ -414,7 +444,7 @@ int64_t qg_op_gemm_bytes(const qg_case *c) {
 
 // Operands and references are shared by some units: a part of what they take.
 double qg_op_gemm_cost(const qg_case *c) {
-    static const double UNIT_COST = 77, OPERAND = 7, OUTPUT = 100; // ns
+    static const double UNIT_COST = 50, OPERAND = 2, OUTPUT = 50; // ns
     double m = (double)c->m, n = (double)c->n, k = (double)c->k;
     double ns = m * n * k * (time_of_unit(c->matrix_unit) + REFERENCE_NS / 3);
     return (ns + (m + n) * k * OPERAND + m * n * OUTPUT) / UNIT_COST;

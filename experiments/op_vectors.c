@@ -3,7 +3,8 @@
 // A case is one .qgvec file. A line counts once, however many of its fields differ. The input
 // digest is of the file's bytes, the output digest of the computed fields in the order of the file,
 // little endian. Files are named without their folder: results do not depend on where they lie.
-// Exact: bits are compared, so NaNs must be equal as well.
+// Exact: bits are compared, so NaNs must be equal as well. A file that cannot be read FAILS with the
+// reader's reason: what is damaged must not pass unseen.
 #include <op_internal.h>
 
 #include <qg_codec.h>

@@ -125,7 +125,9 @@ void qg_record_case(const qg_plan *plan, const qg_record *record, qg_case *out) 
         .n = record->n,
         .k = record->k,
         .seed = record->seed,
-        .skip = s->skipped ? s->skipped : v->skip,
+        // Vectors that cannot be read are no impossible combination: their case runs, and FAILS.
+        .skip = s->skipped && !s->source.recording ? s->skipped : v->skip,
+        .against_emulator = record->against_emulator,
     };
     if (record->product != QG_NO_PRODUCT)
         add_operand_b(plan, qg_plan_product(plan, record->product), out);
@@ -164,13 +166,23 @@ static qg_status check_elements(const char *rows, int64_t a, const char *columns
                    rows, a, columns, b);
 }
 
+static bool is_emulator(int32_t backend) {
+    return qg_backend_is_emulator(qg_backend_named((size_t)backend));
+}
+
 static qg_status cross_variants(qg_plan *plan, const qg_expanded *e, qg_record record) {
     qg_status status = QG_OK;
+    bool is_timing = qg_op_listed(record.op)->is_timing;
     record.product = QG_NO_PRODUCT;
     for (int64_t v = 0; v < e->choices.count; v++)
         for (int64_t b = 0; b < e->backends.count && !status; b++) {
+            bool emulator = is_emulator(e->backends.values[b]);
+            if (emulator && is_timing && e->has_others)
+                continue;
             record.variant = e->choices.items[v].variant;
             record.backend = (uint8_t)e->backends.values[b];
+            // By what was asked for, not by what --where leaves of it: a case alone compares, too.
+            record.against_emulator = !emulator && e->has_emulator && !is_timing;
             status = add_record(plan, e, &record);
         }
     return status;
@@ -271,7 +283,7 @@ static qg_status cross_recordings(qg_plan *plan, const qg_expanded *e) {
     for (int64_t o = 0; o < e->ops.count; o++)
         for (int64_t b = 0; b < e->backends.count; b++) {
             if (qg_op_listed((size_t)e->ops.values[o])->kind != QG_OP_RECORDING ||
-                strcmp(qg_backend_named((size_t)e->backends.values[b]), "emulator") != 0)
+                !is_emulator(e->backends.values[b]))
                 continue;
             for (int64_t i = 0; i < e->recorded.count && !status; i++) {
                 qg_record record = e->recorded.items[i];
@@ -366,9 +378,12 @@ static void sort_records(qg_plan *plan) {
     if (plan->record_count == 0)
         return;
     qsort(plan->records, (size_t)plan->record_count, sizeof *plan->records, by_place);
-    for (int64_t i = 0; i < plan->record_count; i++)
+    for (int64_t i = 0; i < plan->record_count; i++) {
         if (i == 0 || by_place(&plan->records[i], &plan->records[kept - 1]) != 0)
             plan->records[kept++] = plan->records[i];
+        // Of equal cases of two sections one may have the emulator beside it.
+        plan->records[kept - 1].against_emulator |= plan->records[i].against_emulator;
+    }
     plan->record_count = kept;
 }
 
@@ -409,6 +424,31 @@ static qg_status check_split(const qg_plan *plan, qg_case *c) {
         return QG_OK;
     c->unavailable = NULL;
     return qg_word_pool_keep(plan->pool, qg_detail(), &c->skip);
+}
+
+// A unit that was written out and that no k of the sweep suits fits nothing: check_listed, which does
+// not know k, cannot find that.
+static qg_status check_split_unit(const qg_plan *plan, const qg_listed *listed) {
+    const char *reason = NULL;
+    for (int64_t i = 0; i < plan->count; i++) {
+        const qg_case *c = &plan->cases[i];
+        if (c->unit != listed->value)
+            continue;
+        if (!c->skip)
+            return QG_OK;
+        reason = reason ? reason : c->skip;
+    }
+    return reason ? qg_fail(QG_ERROR_ARGUMENT, "%s: '%.100s' fits nothing in the sweep: %s",
+                            listed->origin, listed->value, reason)
+                  : QG_OK;
+}
+
+static qg_status check_split_units(const qg_plan *plan) {
+    qg_status status = QG_OK;
+    for (int64_t i = 0; i < plan->listed_count && !status; i++)
+        if (plan->listed[i]->axis == QG_AXIS_UNIT && strstr(plan->listed[i]->value, "+split:"))
+            status = check_split_unit(plan, plan->listed[i]);
+    return status;
 }
 
 static qg_status make_cases(qg_plan *plan) {
@@ -485,7 +525,9 @@ static qg_status build(qg_plan *plan, const qg_plan_request *request) {
     if (!status)
         status = write_plan_text(plan, sections);
     free(sections);
-    return status ? status : make_cases(plan);
+    if (!status)
+        status = make_cases(plan);
+    return status ? status : check_split_units(plan);
 }
 
 qg_status qg_plan_build(const qg_plan_request *request, qg_plan **out) {
@@ -517,7 +559,7 @@ int64_t qg_case_bytes(const qg_case *c) {
 }
 
 double qg_case_cost(const qg_case *c) {
-    static const double FIXED = 2000; // what a case takes beside its elements
+    static const double FIXED = 3000; // what a case takes beside its elements
     if (c->skip || c->unavailable)
         return 0;
     return FIXED + c->op->cost(c);

@@ -145,9 +145,11 @@ static qg_status read_types(qg_plan *plan, const qg_view *view, qg_expanded *e) 
 static qg_status read_ops(const qg_view *view, qg_expanded *e) {
     qg_status status = read_axis(view, QG_AXIS_OP, op_name, &e->ops);
     bool all = e->ops.count == 0;
-    for (int32_t i = 0; all && qg_op_listed((size_t)i) && !status; i++)
-        if (qg_op_listed((size_t)i)->by_default)
+    for (int32_t i = 0; all && qg_op_listed((size_t)i) && !status; i++) {
+        const qg_op *op = qg_op_listed((size_t)i);
+        if (op->by_default && (e->has_others || !op->is_timing))
             status = qg_index_append(&e->ops, i);
+    }
     for (int64_t i = 0; i < e->ops.count; i++) {
         qg_op_kind kind = qg_op_listed((size_t)e->ops.values[i])->kind;
         e->tensors |= kind == QG_OP_TENSOR;
@@ -157,20 +159,27 @@ static qg_status read_ops(const qg_view *view, qg_expanded *e) {
     return status;
 }
 
-static qg_status read_tables(qg_plan *plan, const qg_view *view, qg_expanded *e) {
-    qg_status status = read_ops(view, e);
-    if (!status)
-        status = qg_check_section_axes(plan, view, e);
-    if (!status)
-        status = read_types(plan, view, e);
-    if (!status)
-        status = read_axis(view, QG_AXIS_BACKEND, qg_backend_named, &e->backends);
-    if (status || e->backends.count > 0)
-        return status;
-    for (int32_t i = 0; qg_backend_named((size_t)i) && !status; i++)
+static qg_status read_backends(const qg_view *view, qg_expanded *e) {
+    qg_status status = read_axis(view, QG_AXIS_BACKEND, qg_backend_named, &e->backends);
+    bool all = e->backends.count == 0;
+    for (int32_t i = 0; all && qg_backend_named((size_t)i) && !status; i++)
         if (!qg_backend_unavailable(qg_backend_named((size_t)i)))
             status = qg_index_append(&e->backends, i);
+    for (int64_t i = 0; i < e->backends.count; i++) {
+        bool emulator = qg_backend_is_emulator(qg_backend_named((size_t)e->backends.values[i]));
+        e->has_emulator |= emulator;
+        e->has_others |= !emulator;
+    }
     return status;
+}
+
+static qg_status read_tables(qg_plan *plan, const qg_view *view, qg_expanded *e) {
+    qg_status status = read_backends(view, e); // the default operations depend on them
+    if (!status)
+        status = read_ops(view, e);
+    if (!status)
+        status = qg_check_section_axes(plan, view, e);
+    return status ? status : read_types(plan, view, e);
 }
 
 // ---------------------------------------------------------------------------------------- numbers
@@ -190,14 +199,19 @@ static qg_status read_numbers(const qg_view *view, qg_axis axis, const char *sta
     return status;
 }
 
+static uint64_t largest_of(const qg_numbers *numbers) {
+    uint64_t largest = 0;
+    for (int64_t i = 0; i < numbers->count; i++)
+        if (numbers->values[i] > largest)
+            largest = numbers->values[i];
+    return largest;
+}
+
 // The bound of a level's grid as --exclude would say it: real tensors keep their sizes.
 static qg_status exclude_large(const qg_level *level, const char *rows, const qg_numbers *sizes,
                                qg_expanded *e) {
-    uint64_t most = (uint64_t)level->most_elements, largest = 0;
+    uint64_t most = (uint64_t)level->most_elements, largest = largest_of(sizes);
     qg_status status = QG_OK;
-    for (int64_t i = 0; i < sizes->count; i++)
-        if (sizes->values[i] > largest)
-            largest = sizes->values[i];
     for (int64_t i = 0; i < e->k.count && !status; i++) {
         uint64_t k = e->k.values[i];
         char text[96];
@@ -207,6 +221,25 @@ static qg_status exclude_large(const qg_level *level, const char *rows, const qg
                  (unsigned long long)(most / k));
         status = qg_expressions_add(&e->exclude, text, qg_axis_columns);
     }
+    return status;
+}
+
+// The same for products alone: an error is measured where its product would take too long.
+static qg_status exclude_long_products(const qg_level *level, qg_expanded *e) {
+    uint64_t most = (uint64_t)level->most_products, largest = largest_of(&e->m);
+    qg_status status = QG_OK;
+    for (int64_t i = 0; i < e->k.count; i++)
+        for (int64_t j = 0; j < e->n.count && !status; j++) {
+            uint64_t k = e->k.values[i], n = e->n.values[j];
+            uint64_t rows = most / k / n; // floor of most / (k * n), which might overflow
+            char text[128];
+            if (largest <= rows)
+                continue;
+            snprintf(text, sizeof text,
+                     "op=gemm&k=%llu&n=%llu&m>%llu&tensor=", (unsigned long long)k,
+                     (unsigned long long)n, (unsigned long long)rows);
+            status = qg_expressions_add(&e->exclude, text, qg_axis_columns);
+        }
     return status;
 }
 
@@ -222,6 +255,10 @@ static qg_status bound_grid(const qg_view *view, const qg_level *level, qg_expan
         status = exclude_large(level, "m", &e->m, e);
     if (!status && e->products && (!is_given(view, QG_AXIS_N) || !is_given(view, QG_AXIS_K)))
         status = exclude_large(level, "n", &e->n, e);
+    bool all_given =
+        is_given(view, QG_AXIS_M) && is_given(view, QG_AXIS_N) && is_given(view, QG_AXIS_K);
+    if (!status && e->products && level->most_products && !all_given)
+        status = exclude_long_products(level, e);
     return status;
 }
 

@@ -60,6 +60,13 @@ static qg_status read_heading(reader *r, const char *line) {
     return qg_fail(QG_ERROR_ARGUMENT, "%s: '%.60s' is no section: write [name]", origin, line);
 }
 
+// As on the command line, a flag alone means 1.
+static const char *value_of(const char *option, const char *value) {
+    int axis = qg_axis_of_option(option);
+    bool flag = axis >= 0 && !qg_axis_describe((qg_axis)axis)->argument;
+    return flag && !*value ? "1" : value;
+}
+
 static qg_status read_line(reader *r, char *line) {
     char origin[ORIGIN_SIZE];
     line = without_comment(line);
@@ -87,7 +94,8 @@ static qg_status read_line(reader *r, char *line) {
                        equals && equals[1] ? "VALUE" : value + strspn(value, "= \t"));
     }
     describe(r, option, origin);
-    return qg_section_set(&r->request->sections[r->section], option, value, origin);
+    return qg_section_set(&r->request->sections[r->section], option, value_of(option, value),
+                          origin);
 }
 
 qg_status qg_plan_request_file(qg_plan_request *request, const char *path) {

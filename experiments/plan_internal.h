@@ -94,6 +94,7 @@ typedef struct qg_record {
     uint64_t seed;
     int32_t source, variant, product; // product: QG_NO_PRODUCT for one operand
     uint8_t op, input, backend;
+    bool against_emulator; // no part of what a case is
 } qg_record;
 
 struct qg_plan {
@@ -199,6 +200,7 @@ typedef struct qg_expanded {
     int64_t rounding_count, rounding_capacity;
     qg_index_list ops, inputs, out_types, backends; // of qg_op_listed, types, qg_backend_named
     bool tensors, products, recordings;             // the kinds of its operations
+    bool has_emulator, has_others;                  // among its backends
     qg_listed *out_listed[QG_OUT_TYPES];
     qg_unit_list units;
     qg_choice_list choices;
@@ -222,6 +224,7 @@ const qg_option *qg_view_option(const qg_view *view, qg_axis axis);
 typedef struct qg_level {
     const char *name, *m, *n, *k;
     int64_t most_elements; // m * k and n * k of a pair of the grid; 0: no bound
+    int64_t most_products; // m * n * k of a product of the grid; 0: no bound
 } qg_level;
 // NULL past the end.
 const qg_level *qg_level_listed(size_t i);

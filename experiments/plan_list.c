@@ -1,7 +1,9 @@
 // The plan on a terminal. See plan_list.h.
 #include <plan_list.h>
 
+#include <kept_table.h>
 #include <qg_axis.h>
+#include <qg_cpu.h>
 #include <qg_sweep.h>
 #include <text_grid.h>
 
@@ -11,7 +13,7 @@
 #include <unistd.h>
 
 // Units of qg_case_cost per second and thread: rough.
-static const double RATE = 13e6;
+static const double RATE = 20e6;
 
 static bool is_own(const qg_case *c, const qg_shard *shard) {
     return qg_shard_of(c->id, shard->shards) == shard->shard - 1;
@@ -195,11 +197,14 @@ static bool has_products(const qg_plan *plan) {
 static void print_lines(const qg_plan *plan, const int64_t *orders, int64_t count, FILE *stream) {
     enum { STANDARD_WIDTH = 100, PRODUCT_WIDTH = 132 };
     listing l = {.plan = plan, .orders = orders};
-    qg_text_grid grid = {
-        .rows = count,
-        .cell = print_cell,
-        .context = &l,
-        .width = qg_terminal_width(stream, has_products(plan) ? PRODUCT_WIDTH : STANDARD_WIDTH)};
+    // What another program or a file takes is whole: a cut id is none.
+    int standard = !isatty(fileno(stream)) ? 0
+                   : has_products(plan)    ? PRODUCT_WIDTH
+                                           : STANDARD_WIDTH;
+    qg_text_grid grid = {.rows = count,
+                         .cell = print_cell,
+                         .context = &l,
+                         .width = qg_terminal_width(stream, standard)};
     print_shared(&l, &grid, stream);
     qg_text_grid_print(&grid, stream);
 }
@@ -219,4 +224,38 @@ qg_status qg_plan_list(const qg_plan *plan, const qg_shard *shard, int threads, 
     qg_plan_estimate_text(&estimate, threads, text, sizeof text);
     fprintf(stream, "# %s\n", text);
     return QG_OK;
+}
+
+// -------------------------------------------------------------------------------------- verbosely
+
+// What tells two lines apart.
+typedef struct run_key {
+    const qg_recipe *recipe;
+    qg_format input;
+} run_key;
+
+static void print_run(const qg_case *c, FILE *stream) {
+    char how[160];
+    qg_cell input = qg_axis_cell(c, QG_COLUMN_INPUT_TYPE);
+    qg_cpu_plan_text(c->recipe, c->input_type, how, sizeof how);
+    fprintf(stream, "cpu: %s %s of %s by %s\n", c->format, c->layout, input.text, how);
+}
+
+void qg_plan_list_runs(const qg_plan *plan, FILE *stream) {
+    qg_kept_table seen = {0};
+    for (int64_t i = 0; i < qg_plan_count(plan); i++) {
+        const qg_case *c = qg_plan_case(plan, i);
+        run_key key;
+        int64_t before = seen.count;
+        int32_t index;
+        if (c->skip || strcmp(c->backend, "cpu") != 0)
+            continue;
+        memset(&key, 0, sizeof key); // padding is part of the key
+        key.recipe = c->recipe;
+        key.input = c->input_type;
+        if (qg_kept_add(&seen, &key, sizeof key, sizeof key, &index) == QG_OK &&
+            seen.count > before)
+            print_run(c, stream);
+    }
+    qg_kept_free(&seen);
 }

@@ -20,4 +20,7 @@ void qg_plan_estimate_text(const qg_plan_estimate *estimate, int threads, char *
 // are lines that begin with #.
 qg_status qg_plan_list(const qg_plan *plan, const qg_shard *shard, int threads, FILE *stream);
 
+// How backend cpu runs the recipes of its cases: a line each, once.
+void qg_plan_list_runs(const qg_plan *plan, FILE *stream);
+
 #endif

@@ -20,8 +20,9 @@ qg_status qg_keep_product(qg_plan *plan, const qg_product *product, int32_t *ind
 }
 
 bool qg_unit_runs_on(const qg_unit *unit, int32_t backend) {
-    bool emulator = strcmp(qg_backend_named((size_t)backend), "emulator") == 0;
-    return emulator != (unit->id == QG_UNIT_NATIVE);
+    const char *name = qg_backend_named((size_t)backend);
+    return qg_backend_is_emulator(name) != (unit->id == QG_UNIT_NATIVE) &&
+           qg_backend_multiplies(name);
 }
 
 // ------------------------------------------------------------------------------------------ units
@@ -39,6 +40,11 @@ static qg_status push_unit(const qg_unit_item *item, qg_unit_list *list) {
     return status;
 }
 
+static bool matches_blocked(const char *glob) {
+    const char *name = qg_unit_listed(QG_UNIT_FP32_BLOCKED);
+    return fnmatch(glob, name, 0) == 0 || fnmatch(glob, "fp32_blocked:32", 0) == 0;
+}
+
 // A glob passes over units that need a number (fp32_blocked:N).
 static qg_status check_unit_glob(const char *glob) {
     qg_unit unit;
@@ -46,6 +52,10 @@ static qg_status check_unit_glob(const char *glob) {
         if (fnmatch(glob, qg_unit_listed(i), 0) == 0 &&
             qg_unit_parse(qg_unit_listed(i), &unit) == QG_OK)
             return QG_OK;
+    if (matches_blocked(glob))
+        return qg_fail(QG_ERROR_ARGUMENT,
+                       "no unit matches '%.60s': fp32_blocked needs its :N, as in fp32_blocked:32",
+                       glob);
     return qg_fail(QG_ERROR_ARGUMENT, "no unit matches '%.60s'; --list-names lists all", glob);
 }
 

@@ -56,7 +56,7 @@ static qg_status list_files(const char *folder, qg_list *names) {
 }
 
 // Reads header and lines, so that what cannot be run is known before. A file that cannot be read
-// is no failure: *skipped says why.
+// is no failure of the plan: *skipped says why, and the case, which reads it again, FAILS with it.
 static qg_status read_recording(qg_plan *plan, const char *path, const char *name,
                                 qg_vector_header *header, uint64_t *digest, const char **skipped) {
     qg_vector_text text;
@@ -159,11 +159,13 @@ static qg_status add_readable(const recording *r) {
     return status ? status : add_record(r->expanded, &record);
 }
 
-// What is in a file that cannot be read is unknown: it is a case of every element format.
+// What is in a file that cannot be read is unknown: it is a case of every element format, so that
+// no selection passes over it.
 static qg_status add_unreadable(const recording *r) {
     qg_record record = {.source = r->source, .product = QG_NO_PRODUCT};
     qg_status status = QG_OK;
     for (int64_t i = 0; i < r->expanded->formats.count && !status; i++) {
+        qg_note_fit(r->expanded->formats.items[i].listed, NULL);
         status = keep_format(r->plan, r->expanded->formats.items[i].base.element, &record.variant);
         if (!status)
             status = add_record(r->expanded, &record);

@@ -286,10 +286,19 @@ static const char *axis_value(const qg_case *c, qg_axis axis, char number[24]) {
     return number;
 }
 
+// Compared with the emulator only where that is asked for, too; put_selection picks the case.
+static void put_backends(qg_text_writer *w, const qg_case *c) {
+    char text[64];
+    snprintf(text, sizeof text, "emulator,%s", c->backend);
+    put_option(w, "backends", text);
+}
+
 static void put_axis(qg_text_writer *w, const qg_case *c, qg_axis axis, const char *typed) {
     char number[24];
     const char *option = qg_axis_describe(axis)->option;
-    if (axis == QG_AXIS_DATA) {
+    if (axis == QG_AXIS_BACKEND && c->against_emulator) {
+        put_backends(w, c);
+    } else if (axis == QG_AXIS_DATA) {
         put_data(w, c, typed);
     } else if (axis == QG_AXIS_HAS_BIAS) {
         if (c->bias)
@@ -310,6 +319,11 @@ static void put_selection(qg_text_writer *w, const qg_case *c) {
         size_t length = strlen(text);
         snprintf(text + length, sizeof text - length, "%sscale_rule=%s", length ? "&" : "",
                  c->scale_rule);
+    }
+    if (c->against_emulator) {
+        size_t length = strlen(text);
+        snprintf(text + length, sizeof text - length, "%sbackend=%s", length ? "&" : "",
+                 c->backend);
     }
     if (text[0])
         put_option(w, "where", text);

@@ -47,6 +47,7 @@ typedef struct qg_case {
     const struct qg_source *source; // a law, or a tensor of an open file: qg_source.h
     qg_format input_type, out_type;
     bool bias;
+    bool against_emulator;     // the plan has the emulator, too: its bytes are wanted
     int64_t m, n, k, sm_count; // 0 where they do not apply
     uint64_t seed;
     const char *skip;        // NULL, or why the case is SKIPPED
@@ -62,6 +63,13 @@ typedef struct qg_comparison {
     qg_sums sums;
 } qg_comparison;
 
+// How long it took: the columns of /timing.
+typedef struct qg_timing {
+    double median_s, min_s, max_s, mad_s;
+    double memcpy_ratio; // NaN: not compared
+    int64_t samples, bytes;
+} qg_timing;
+
 typedef struct qg_case_result {
     int64_t order;
     int32_t status;
@@ -73,6 +81,8 @@ typedef struct qg_case_result {
     qg_counts counts;
     int64_t code_mismatches, scale_mismatches; // -1: not compared
     qg_comparison compared[QG_REFERENCE_MOST]; // with the references of the op, in their order
+    bool has_timing;
+    qg_timing timing;
 } qg_case_result;
 
 const char *qg_case_status_name(qg_case_status status);
@@ -99,6 +109,7 @@ typedef struct qg_op {
     const char *name;    // "error"
     const char *summary; // for --help
     bool by_default;     // part of the default --ops
+    bool is_timing;      // not of the emulator beside another backend: nobody waits for that
     qg_op_kind kind;
     // What its results are compared with: a row of the result file each. {""}: the input alone.
     const char *references[QG_REFERENCE_MOST];

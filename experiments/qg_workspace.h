@@ -21,9 +21,15 @@ int qg_workspace_threads(const qg_workspace *workspace, int64_t elements);
 typedef enum qg_buffer {
     QG_BUFFER_INPUT_A, // these two belong to qg_workspace_input
     QG_BUFFER_INPUT_B,
+    QG_BUFFER_RAW_A, // these two to qg_workspace_raw
+    QG_BUFFER_RAW_B,
     QG_BUFFER_CODES,
     QG_BUFFER_SCALES,
     QG_BUFFER_OUTPUT,
+    QG_BUFFER_MEASURED,  // what is known of these three beside their bytes
+    QG_BUFFER_CPU_CODES, // the same by another backend than the emulator
+    QG_BUFFER_CPU_SCALES,
+    QG_BUFFER_CPU_OUTPUT,
     QG_BUFFER_OPERAND_A, // quantized operands of a product
     QG_BUFFER_OPERAND_B,
     QG_BUFFER_VALUES_A, // the same dequantized
@@ -32,6 +38,8 @@ typedef enum qg_buffer {
     QG_BUFFER_SOURCE_PRODUCT, // reference products and their magnitudes
     QG_BUFFER_QUANTIZED_PRODUCT,
     QG_BUFFER_FLOATS, // output and reference of a product as binary32
+    QG_BUFFER_COPY,   // what memcpy is timed with, and its times
+    QG_BUFFER_COPY_TIMES,
     QG_BUFFER_COUNT
 } qg_buffer;
 
@@ -63,6 +71,10 @@ typedef struct qg_input {
 // last one if it is the same.
 qg_status qg_workspace_input(qg_workspace *workspace, const qg_case *c, int operand, qg_input *out);
 
+// The same in its input type: x itself of fp32, 16-bit words of bf16 and fp16. Valid as long as x.
+qg_status qg_workspace_raw(qg_workspace *workspace, const qg_case *c, int operand,
+                           const void **out);
+
 enum { QG_HISTORY_LENGTH = 16 };
 
 // The amax history of rule `delayed` before this case: the amaxes of the 16 seeds before (modulo
@@ -70,5 +82,22 @@ enum { QG_HISTORY_LENGTH = 16 };
 // Overwrites QG_BUFFER_OUTPUT.
 qg_status qg_workspace_history(qg_workspace *workspace, const qg_case *c, int operand,
                                float history[QG_HISTORY_LENGTH]);
+
+// What quantizing operand 0 or 1 of a case takes beside its input. Overwrites QG_BUFFER_OUTPUT, as
+// above, at the first use with an input; `out` must stay where it is.
+typedef struct qg_quantizing {
+    qg_quantize_options options;
+    float history[QG_HISTORY_LENGTH];
+} qg_quantizing;
+qg_status qg_workspace_quantizing(qg_workspace *workspace, const qg_case *c, int operand,
+                                  qg_quantizing *out);
+
+// Codes and scales of operand 0 or 1 by the CPU runtime, which is many times faster than the
+// emulator and gives its bytes: operation `error` of backend cpu is where that is held, with every
+// recipe, and the runtime's own tests. For ops to which a quantized tensor is only an operand.
+// impl: the variant that ran, or NULL.
+qg_status qg_workspace_quantize(qg_workspace *workspace, const qg_case *c, int operand,
+                                uint8_t *codes, uint8_t *scales, float *tensor_scale,
+                                const char **impl);
 
 #endif

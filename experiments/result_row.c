@@ -89,6 +89,18 @@ static void set_comparison(row_writer *w, const qg_comparison *compared) {
     set_f64(w, QG_COLUMN_BACKWARD_ERROR, compared->backward_error);
 }
 
+static void set_timing(row_writer *w, const qg_timing *t) {
+    set_f64(w, QG_COLUMN_TIMING_MEDIAN_S, t->median_s);
+    set_f64(w, QG_COLUMN_TIMING_MIN_S, t->min_s);
+    set_f64(w, QG_COLUMN_TIMING_MAX_S, t->max_s);
+    set_f64(w, QG_COLUMN_TIMING_MAD_S, t->mad_s);
+    set_i64(w, QG_COLUMN_TIMING_SAMPLES, t->samples);
+    set_i64(w, QG_COLUMN_TIMING_BYTES, t->bytes);
+    if (t->median_s > 0)
+        set_f64(w, QG_COLUMN_TIMING_GB_PER_S, 1e-9 * (double)t->bytes / t->median_s);
+    set_f64(w, QG_COLUMN_TIMING_MEMCPY_RATIO, t->memcpy_ratio);
+}
+
 static void set_result(row_writer *w, const qg_case_result *result) {
     set_text(w, QG_COLUMN_STATUS, qg_case_status_name((qg_case_status)result->status));
     set_text(w, QG_COLUMN_REASON, result->reason);
@@ -98,6 +110,8 @@ static void set_result(row_writer *w, const qg_case_result *result) {
     set_f64(w, QG_COLUMN_SECONDS, result->seconds);
     if (result->has_counts)
         set_counts(w, &result->counts);
+    if (result->has_timing)
+        set_timing(w, &result->timing);
     set_i64(w, QG_COLUMN_COUNT_CODE_MISMATCHES, result->code_mismatches);
     set_i64(w, QG_COLUMN_COUNT_SCALE_MISMATCHES, result->scale_mismatches);
 }

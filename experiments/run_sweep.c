@@ -45,8 +45,10 @@ static int run(const qg_command *command, const qg_plan *plan) {
     qg_plan_estimate estimate = qg_plan_estimate_of(plan, &command->shard, command->run.threads);
     char text[160];
     qg_plan_estimate_text(&estimate, command->run.threads, text, sizeof text);
-    if (command->run.verbosity > 0)
+    if (command->run.verbosity > 0) {
         qg_message_note("%s", text);
+        qg_plan_list_runs(plan, stderr);
+    }
     qg_sweep_run(plan, &command->run, stderr, &outcome);
     qg_summary summary = {.plan = plan,
                           .outcome = &outcome,

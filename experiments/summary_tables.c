@@ -1,10 +1,11 @@
 // The end tables. See summary_tables.h: one of tensors and their quantization error, one of products
 // with the error against the exact product of the source and against that of the quantized
-// operands.
+// operands, one of speeds.
 //
 // A table is a list of columns: texts are keys of the groups, numbers are functions of a group.
 #include <summary_tables.h>
 
+#include <qg_backend_list.h>
 #include <summary_group.h>
 #include <text_grid.h>
 
@@ -22,8 +23,8 @@ typedef enum presence {
     ALWAYS,
     IF_FITTING, // left out, the last one first, when the table is too wide
     IF_VARYING, // if it tells groups apart
-    IF_MIXED,   // if it differs from `of`
-    IF_KNOWN    // if some group has a value
+    IF_TELLING, // if it tells groups apart and fits
+    IF_MIXED    // if it differs from `of`
 } presence;
 
 typedef struct column {
@@ -111,19 +112,12 @@ static bool differs(const end_table *t, qg_column one, qg_column other) {
     return false;
 }
 
-static bool is_known(const end_table *t, int at) {
-    for (int64_t i = 0; i < t->groups->count; i++)
-        if (!isnan(t->numbers[i * t->column_count + at]))
-            return true;
-    return false;
-}
-
 static bool is_wanted(const end_table *t, int at) {
     const column *c = &t->columns[at];
     switch (c->presence) {
-    case IF_VARYING: return summary_groups_vary(t->groups, c->of);
+    case IF_VARYING:
+    case IF_TELLING: return summary_groups_vary(t->groups, c->of);
     case IF_MIXED: return differs(t, c->of, QG_COLUMN_FORMAT);
-    case IF_KNOWN: return is_known(t, at);
     default: return true;
     }
 }
@@ -137,10 +131,14 @@ static void fill_grid(end_table *t, qg_text_grid *grid) {
         }
 }
 
+static bool may_be_left_out(const column *c) {
+    return c->presence == IF_FITTING || c->presence == IF_TELLING;
+}
+
 // Leaves out the last column that may be. False if there is none.
 static bool drop_column(end_table *t, qg_text_grid *grid) {
     int at = grid->columns - 1;
-    while (at >= 0 && t->columns[t->shown[at]].presence != IF_FITTING)
+    while (at >= 0 && !may_be_left_out(&t->columns[t->shown[at]]))
         at--;
     if (at < 0)
         return false;
@@ -201,7 +199,6 @@ static const column TENSOR_COLUMNS[] = {
     {"error %",   PERCENT,  ALWAYS,     QG_COLUMN_METRIC_REL_FROBENIUS, ""  },
     {"satur %",   PERCENT,  ALWAYS,     QG_COLUMN_COUNT_SATURATED,      ""  },
     {"underfl %", PERCENT,  ALWAYS,     QG_COLUMN_COUNT_UNDERFLOWED,    ""  },
-    {"GB/s",      SHORT,    IF_KNOWN,   QG_COLUMN_TIMING_GB_PER_S,      ""  },
 };
 
 static const column PRODUCT_COLUMNS[] = {
@@ -210,7 +207,7 @@ static const column PRODUCT_COLUMNS[] = {
     {"layout",   TEXT,       IF_VARYING, QG_COLUMN_LAYOUT,               NULL       },
     {"rule",     TEXT,       IF_VARYING, QG_COLUMN_SCALE_RULE,           NULL       },
     {"rounding", TEXT,       IF_VARYING, QG_COLUMN_ROUNDING,             NULL       },
-    {"backend",  TEXT,       IF_VARYING, QG_COLUMN_BACKEND,              NULL       },
+    {"backend",  TEXT,       IF_TELLING, QG_COLUMN_BACKEND,              NULL       },
     {"unit",     TEXT,       ALWAYS,     QG_COLUMN_UNIT,                 NULL       },
     {"out",      TEXT,       IF_VARYING, QG_COLUMN_OUT_TYPE,             NULL       },
     {"cases",    COUNT,      IF_FITTING, QG_COLUMN_COUNT_N,              "source"   },
@@ -220,9 +217,20 @@ static const column PRODUCT_COLUMNS[] = {
     {"max ulp",  SHORT,      IF_FITTING, QG_COLUMN_METRIC_MAX_ULP,       "quantized"},
 };
 
+static const column SPEED_COLUMNS[] = {
+    {"format",   TEXT,  ALWAYS,     QG_COLUMN_FORMAT,              NULL},
+    {"layout",   TEXT,  ALWAYS,     QG_COLUMN_LAYOUT,              NULL},
+    {"rule",     TEXT,  ALWAYS,     QG_COLUMN_SCALE_RULE,          NULL},
+    {"rounding", TEXT,  IF_VARYING, QG_COLUMN_ROUNDING,            NULL},
+    {"backend",  TEXT,  IF_VARYING, QG_COLUMN_BACKEND,             NULL},
+    {"input",    TEXT,  ALWAYS,     QG_COLUMN_INPUT_TYPE,          NULL},
+    {"cases",    COUNT, IF_FITTING, QG_COLUMN_COUNT_N,             ""  },
+    {"GB/s",     SHORT, ALWAYS,     QG_COLUMN_TIMING_GB_PER_S,     ""  },
+    {"memcpy",   SHORT, ALWAYS,     QG_COLUMN_TIMING_MEMCPY_RATIO, ""  },
+};
+
 static bool is_measured(const qg_table *table, int64_t row) {
-    return qg_table_i64(table, row, QG_COLUMN_COUNT_N) > 0 ||
-           !isnan(qg_table_f64(table, row, QG_COLUMN_TIMING_GB_PER_S));
+    return qg_table_i64(table, row, QG_COLUMN_COUNT_N) > 0;
 }
 
 static bool has_reference(const qg_table *table, int64_t row) {
@@ -233,26 +241,67 @@ static bool is_tensor(const qg_table *table, int64_t row) {
     return is_measured(table, row) && !has_reference(table, row);
 }
 
+// Of a backend that gave the emulator's bytes: it has the emulator's errors, too.
+static bool repeats_emulator(const qg_table *table, int64_t row) {
+    return !qg_backend_is_emulator(qg_table_text(table, row, QG_COLUMN_BACKEND)) &&
+           qg_table_i64(table, row, QG_COLUMN_COUNT_CODE_MISMATCHES) == 0 &&
+           strcmp(qg_table_text(table, row, QG_COLUMN_STATUS),
+                  qg_case_status_name(QG_CASE_PASSED)) == 0;
+}
+
+static bool is_new_tensor(const qg_table *table, int64_t row) {
+    return is_tensor(table, row) && !repeats_emulator(table, row);
+}
+
+static bool is_speed(const qg_table *table, int64_t row) {
+    return !isnan(qg_table_f64(table, row, QG_COLUMN_TIMING_GB_PER_S));
+}
+
 static bool is_product(const qg_table *table, int64_t row) {
     return is_measured(table, row) && has_reference(table, row);
 }
 
+// Tensors whose errors are the emulator's, bytes compared, are counted, not shown: unless there is
+// nothing else.
+static bool print_tensors(const qg_plan *plan, const qg_table *table, int width, FILE *stream) {
+    enum { MOST = sizeof TENSOR_COLUMNS / sizeof *TENSOR_COLUMNS };
+    int64_t repeated = 0;
+    for (int64_t row = 0; row < qg_table_rows(table); row++)
+        repeated += is_tensor(table, row) && repeats_emulator(table, row);
+    if (!print_table(plan, table, TENSOR_COLUMNS, MOST, is_new_tensor, width, "", stream) &&
+        !print_table(plan, table, TENSOR_COLUMNS, MOST, is_tensor, width, "", stream))
+        return false;
+    fprintf(stream, "QSNR and relative error: medians over the cases; shares: of all elements\n");
+    if (repeated)
+        fprintf(stream, "%" PRId64 " case%s of other backends: the emulator's bytes\n", repeated,
+                repeated == 1 ? "" : "s");
+    return true;
+}
+
+static bool print_products(const qg_plan *plan, const qg_table *table, int width,
+                           const char *before, FILE *stream) {
+    enum { MOST = sizeof PRODUCT_COLUMNS / sizeof *PRODUCT_COLUMNS };
+    if (!print_table(plan, table, PRODUCT_COLUMNS, MOST, is_product, width, before, stream))
+        return false;
+    fprintf(stream, "products: medians over the cases; error: against the product of the source;\n"
+                    "accum, bias (relative), max ulp: against that of the quantized operands\n");
+    return true;
+}
+
+static bool print_speeds(const qg_plan *plan, const qg_table *table, int width, const char *before,
+                         FILE *stream) {
+    enum { MOST = sizeof SPEED_COLUMNS / sizeof *SPEED_COLUMNS };
+    if (!print_table(plan, table, SPEED_COLUMNS, MOST, is_speed, width, before, stream))
+        return false;
+    fprintf(stream, "quantize: bytes read and written per second, and that over memcpy's;\n"
+                    "medians over the cases\n");
+    return true;
+}
+
 void summary_tables_print(const qg_plan *plan, const qg_table *table, int width, FILE *stream) {
-    enum {
-        TENSOR_COUNT = sizeof TENSOR_COLUMNS / sizeof *TENSOR_COLUMNS,
-        PRODUCT_COUNT = sizeof PRODUCT_COLUMNS / sizeof *PRODUCT_COLUMNS
-    };
-    bool tensors =
-        print_table(plan, table, TENSOR_COLUMNS, TENSOR_COUNT, is_tensor, width, "", stream);
-    if (tensors)
-        fprintf(stream,
-                "QSNR and relative error: medians over the cases; shares: of all elements\n");
-    bool products = print_table(plan, table, PRODUCT_COLUMNS, PRODUCT_COUNT, is_product, width,
-                                tensors ? "\n" : "", stream);
-    if (products)
-        fprintf(stream, "products: medians over the cases; error: against the product of "
-                        "the source;\naccum, bias (relative), max ulp: against that of the "
-                        "quantized operands\n");
-    if (!tensors && !products)
+    bool tensors = print_tensors(plan, table, width, stream);
+    bool products = print_products(plan, table, width, tensors ? "\n" : "", stream);
+    bool speeds = print_speeds(plan, table, width, tensors || products ? "\n" : "", stream);
+    if (!tensors && !products && !speeds)
         fprintf(stream, "nothing was measured\n");
 }

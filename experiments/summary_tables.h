@@ -1,4 +1,5 @@
-// The end tables: what was measured, per format, layout, rule and, of products, unit.
+// The end tables: what was measured, per format, layout, rule and, of products, unit, and
+// how fast it was.
 #ifndef SUMMARY_TABLES_H
 #define SUMMARY_TABLES_H
 

@@ -71,7 +71,7 @@ static struct poptOption plan_options[] = {
 #undef NO_OPTION
     VALUE("level", LEVEL,
           "the default grid of m, n and k: smoke (seconds), default (about a minute), "
-          "paper (minutes; m * k up to 2^24)",
+          "paper (minutes; m * k up to 2^24, m * n * k of products up to 2^31)",
           "NAME"),
     VALUE("plan", PLAN,
           "a plan file: [name] opens a section, lines are `option value`, # opens a comment; lines "
@@ -239,7 +239,7 @@ static int take_plan(state *s, const char *path) {
     s->axis_given = "plan";
     s->command->plans = true;
     qg_status status = qg_plan_request_file(s->command->request, path);
-    return status ? fail("--plan", status) : 0;
+    return status ? fail("", status) : 0; // the detail names the file
 }
 
 // Kept until it is known whose columns they name: a plan's or a file's.

@@ -2,10 +2,13 @@
 #include <vector_run.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 // ------------------------------------------------------------------------------------------ files
 
@@ -29,14 +32,43 @@ static qg_status read_stream(FILE *stream, const char *name, qg_vector_text *out
     return QG_OK;
 }
 
+// What a shell hands over open, as /dev/stdin or <(command): a pipe there has its writer.
+static bool is_handed_over(const char *path) {
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
+        if (strncmp(path, folders[i], strlen(folders[i])) == 0)
+            return true;
+    return strcmp(path, "/dev/stdin") == 0;
+}
+
+// Not waiting for the writer of a FIFO, nor for a device. A folder says what it is when it is read.
+static qg_status open_file(const char *path, const char *name, FILE **out) {
+    struct stat file;
+    int waiting = is_handed_over(path) ? 0 : O_NONBLOCK;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | waiting);
+    if (fd >= 0 && waiting && fstat(fd, &file) == 0 && !S_ISREG(file.st_mode) &&
+        !S_ISDIR(file.st_mode)) {
+        close(fd);
+        return qg_fail(QG_ERROR_IO, "%s: cannot read: it is no regular file", name);
+    }
+    *out = fd < 0 ? NULL : fdopen(fd, "rb");
+    if (*out)
+        return QG_OK;
+    qg_status status = qg_fail(QG_ERROR_IO, "%s: cannot open: %s", name, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
+
 qg_status qg_vector_text_read(const char *path, const char *name, qg_vector_text *out) {
     *out = (qg_vector_text){NULL, 0};
     if (!strcmp(path, "-"))
         return read_stream(stdin, name, out);
-    FILE *stream = fopen(path, "rb");
-    if (!stream)
-        return qg_fail(QG_ERROR_IO, "%s: cannot open: %s", name, strerror(errno));
-    qg_status status = read_stream(stream, name, out);
+    FILE *stream;
+    qg_status status = open_file(path, name, &stream);
+    if (status != QG_OK)
+        return status;
+    status = read_stream(stream, name, out);
     fclose(stream);
     return status;
 }

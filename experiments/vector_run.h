@@ -10,7 +10,8 @@ typedef struct qg_vector_text {
     size_t size;
 } qg_vector_text;
 
-// Reads a whole file; path "-" is standard input. `name` stands for it in messages.
+// Reads a whole file; path "-" is standard input. `name` stands for it in messages. What is no
+// regular file, as a FIFO that nobody writes, is refused, but for /dev/stdin and /dev/fd/N.
 // QG_ERROR_IO, QG_ERROR_MEMORY.
 qg_status qg_vector_text_read(const char *path, const char *name, qg_vector_text *out);
 void qg_vector_text_free(qg_vector_text *text);

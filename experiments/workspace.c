@@ -3,7 +3,10 @@
 // Knows how inputs are made equal (source, seed, operand, type, shape); must not know any op.
 #include <qg_workspace.h>
 
+#include <qg_codec.h>
+#include <qg_cpu.h>
 #include <qg_memory.h>
+#include <qg_philox.h>
 #include <qg_size.h>
 
 #include <string.h>
@@ -33,6 +36,7 @@ typedef struct cached_input {
     bool valid;
     input_key key;
     qg_input input;
+    bool has_raw;
     bool has_history;
     float history[QG_HISTORY_LENGTH];
 } cached_input;
@@ -173,7 +177,7 @@ static qg_status make_input(qg_workspace *workspace, const input_key *key, int o
     cached->input.x = x;
     cached->input.digest = qg_digest_bytes(x, (size_t)count * sizeof(float));
     cached->input.amax = amax_of(x, count);
-    cached->has_history = false;
+    cached->has_raw = cached->has_history = false;
     cached->valid = true;
     return QG_OK;
 }
@@ -189,6 +193,43 @@ qg_status qg_workspace_input(qg_workspace *workspace, const qg_case *c, int oper
     }
     *out = cached->input;
     return QG_OK;
+}
+
+// Exact: the data were rounded to bf16, where a NaN keeps a payload bit among the upper 16.
+static void narrow_to_bf16(int64_t count, const float *x, uint16_t *raw) {
+    for (int64_t i = 0; i < count; i++)
+        raw[i] = (uint16_t)(qg_bits_of_float(x[i]) >> 16);
+}
+
+static void narrow_to_fp16(int64_t count, const float *x, int threads, uint16_t *raw) {
+    const qg_format_info info = qg_format_describe(QG_FORMAT_FP16);
+    const qg_conversion exact = {.rounding = {.mode = QG_ROUND_RNE},
+                                 .overflow = QG_OVERFLOW_FORMAT};
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int64_t i = 0; i < count; i++)
+        raw[i] = (uint16_t)qg_encode(&info, (double)x[i], &exact, 0);
+}
+
+qg_status qg_workspace_raw(qg_workspace *workspace, const qg_case *c, int operand,
+                           const void **out) {
+    qg_input input;
+    qg_status status = qg_workspace_input(workspace, c, operand, &input);
+    *out = input.x;
+    if (status != QG_OK || c->input_type == QG_FORMAT_FP32)
+        return status;
+    cached_input *cached = &workspace->inputs[operand];
+    qg_buffer buffer = operand ? QG_BUFFER_RAW_B : QG_BUFFER_RAW_A;
+    int64_t count = cached->key.rows * cached->key.k;
+    void *raw = workspace->rooms[buffer].bytes;
+    if (!cached->has_raw)
+        status = qg_workspace_room(workspace, buffer, count, sizeof(uint16_t), &raw);
+    if (status == QG_OK && !cached->has_raw && c->input_type == QG_FORMAT_BF16)
+        narrow_to_bf16(count, input.x, raw);
+    else if (status == QG_OK && !cached->has_raw)
+        narrow_to_fp16(count, input.x, qg_workspace_threads(workspace, count), raw);
+    cached->has_raw = status == QG_OK;
+    *out = raw;
+    return status;
 }
 
 // Fills the history of a law from the seeds before.
@@ -225,4 +266,41 @@ qg_status qg_workspace_history(qg_workspace *workspace, const qg_case *c, int op
     }
     memcpy(history, cached->history, sizeof cached->history);
     return QG_OK;
+}
+
+// ---------------------------------------------------------------------------------- quantization
+
+static const qg_recipe *recipe_of(const qg_case *c, int operand) {
+    return operand ? c->recipe_b : c->recipe;
+}
+
+qg_status qg_workspace_quantizing(qg_workspace *workspace, const qg_case *c, int operand,
+                                  qg_quantizing *out) {
+    int64_t rows = operand ? c->n : c->m, count;
+    if (!qg_size_multiply(rows, c->k, &count))
+        count = INT64_MAX; // the input will fail
+    out->options =
+        (qg_quantize_options){.input_type = c->input_type,
+                              .seed = c->seed,
+                              .stream = QG_STREAM_ROUNDING + (operand ? QG_STREAM_OPERAND_B : 0),
+                              .threads = qg_workspace_threads(workspace, count)};
+    if (recipe_of(c, operand)->rule != QG_RULE_DELAYED)
+        return QG_OK;
+    out->options.amax_history = out->history;
+    out->options.history_length = QG_HISTORY_LENGTH;
+    return qg_workspace_history(workspace, c, operand, out->history);
+}
+
+qg_status qg_workspace_quantize(qg_workspace *workspace, const qg_case *c, int operand,
+                                uint8_t *codes, uint8_t *scales, float *tensor_scale,
+                                const char **impl) {
+    qg_quantizing q;
+    const void *raw;
+    qg_status status = qg_workspace_quantizing(workspace, c, operand, &q);
+    if (status == QG_OK)
+        status = qg_workspace_raw(workspace, c, operand, &raw);
+    if (status != QG_OK)
+        return status;
+    return qg_cpu_quantize(recipe_of(c, operand), &q.options, NULL, operand ? c->n : c->m, c->k,
+                           raw, codes, scales, tensor_scale, impl);
 }

@@ -43,8 +43,14 @@
 //    operands as a matrix unit does, bit for bit: qg_unit_parse("hopper_wgmma+promote:128", &unit).
 //    qg_unit_dot is one chain of the unit's instruction. qg_unit_table.h lists units and evidence.
 //
-// 5. Measure (qg_sums.h): qg_sums_measure compares x with q, qg_metric_value derives every metric.
-//    Inputs that are bit-equal on every machine: qg_data.h. What theory says: qg_theory.h.
+// 5. The same at the speed of memory (qg_cpu.h): qg_cpu_quantize and qg_cpu_dequantize give the
+//    emulator's bytes from float, bf16 and fp16, packed and in any scale order; qg_cpu_scaled_matmul
+//    multiplies within a derived bound. Call qg_cpu_use_isa(NULL) once to choose the variants. To
+//    switch between who performs what: qg_backend.h.
+//
+// 6. Measure (qg_sums.h): qg_sums_measure compares x with q, qg_metric_value derives every metric.
+//    Products are compared with qg_exact_product by qg_sums_measure_product. Inputs that are
+//    bit-equal on every machine: qg_data.h. What theory says: qg_theory.h.
 //
 // Matrices are row-major, sizes are 64 bits, K is the last axis of both operands. Results do not
 // depend on threads. A rule or recipe is a row of a table: README, "Extending". The headers serve C11
@@ -66,6 +72,7 @@
 #include <qg_status.h>
 
 #include <qg_codec.h>
+#include <qg_encode32.h>
 #include <qg_format.h>
 #include <qg_format_name.h>
 #include <qg_pack.h>
@@ -80,11 +87,15 @@
 #include <qg_scale_rule.h>
 
 #include <qg_emulator.h>
+#include <qg_exact_product.h>
 #include <qg_unit.h>
 
 #include <qg_data.h>
 #include <qg_elementary.h>
 #include <qg_sums.h>
 #include <qg_theory.h>
+
+#include <qg_backend.h>
+#include <qg_cpu.h>
 
 #endif

@@ -181,8 +181,8 @@ static qg_status parse_modifier(const char *word, qg_unit *unit) {
         return parse_rounding(word, unit);
     if (!strncmp(word, "promote:", 8) || !strncmp(word, "split:", 6))
         return parse_count_modifier(word, unit);
-    return qg_fail(QG_ERROR_ARGUMENT,
-                   "unknown modifier +%s; there are +promote:N, +split:N, +rtz and +rtn", word);
+    return qg_fail(QG_ERROR_ARGUMENT, "%s%s; there are +promote:N, +split:N, +rtz and +rtn",
+                   *word ? "unknown modifier +" : "a modifier is missing after +", word);
 }
 
 qg_status qg_unit_parse(const char *text, qg_unit *out) {
@@ -195,6 +195,9 @@ qg_status qg_unit_parse(const char *text, qg_unit *out) {
     char *next = strchr(copy, '+');
     if (next)
         *next++ = 0;
+    if (!*copy)
+        return qg_fail(QG_ERROR_ARGUMENT, "'%s' names no unit%s", text,
+                       next ? ": modifiers follow one" : "");
     qg_status status = parse_base(copy, &unit);
     while (status == QG_OK && next) {
         char *word = next;

@@ -80,7 +80,8 @@ static qg_status plan_block_scaled(const qg_unit *unit, const qg_recipe *a, cons
     return QG_OK;
 }
 
-static qg_status check_promoted_scale(const qg_unit *unit, const qg_recipe *recipe) {
+// An interval of whole instructions within a scale exists only where a scale is of whole ones.
+static qg_status check_promoted_scale(const qg_unit *unit, int unit_k, const qg_recipe *recipe) {
     if (!is_grouped(recipe))
         return QG_OK;
     int columns = recipe->layout.columns;
@@ -88,6 +89,10 @@ static qg_status check_promoted_scale(const qg_unit *unit, const qg_recipe *reci
         return qg_fail(QG_ERROR_UNSUPPORTED,
                        "%s has no block scales: it takes groups with fp32 scales alone",
                        unit_base(unit));
+    if (columns % unit_k != 0)
+        return qg_fail(QG_ERROR_UNSUPPORTED,
+                       "scales of %d elements of k do not suit %s: its instruction takes %d",
+                       columns, unit_base(unit), unit_k);
     if (unit->promote == 0)
         return qg_fail(QG_ERROR_UNSUPPORTED, "%s needs +promote:%d for scales of %d elements of k",
                        unit_base(unit), columns, columns);
@@ -111,8 +116,8 @@ static qg_status plan_hardware(const qg_unit *unit, const qg_recipe *a, const qg
     plan->row =
         qg_unit_row_find(unit->id, a->element, b->element, QG_FORMAT_FP32, QG_UNIT_NO_SCALE);
     plan->scales = is_grouped(a) || is_grouped(b) ? SCALES_IN_PROMOTION : SCALES_IN_EPILOGUE;
-    qg_status status = check_promoted_scale(unit, a);
-    return status == QG_OK ? check_promoted_scale(unit, b) : status;
+    qg_status status = check_promoted_scale(unit, plan->row->k, a);
+    return status == QG_OK ? check_promoted_scale(unit, plan->row->k, b) : status;
 }
 
 // Instructions are whole in every interval and part, and intervals lie within a scale.

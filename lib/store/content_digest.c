@@ -5,6 +5,8 @@
 // zero-terminated, and the values (texts zero-terminated, every NaN as 7ff8000000000000); every
 // row's histograms after its position; every operand as case id, name, size, bytes. A column that
 // no row has a value in is left out, so that columns added later do not change old digests.
+// Products of unit `native` have the order of summation of the machine's libraries: what was
+// measured of them counts as missing here, status and all else as in other rows.
 #include <dump_internal.h>
 #include <qg_results.h>
 #include <table_internal.h>
@@ -33,6 +35,7 @@ void qg_digest_add_text(qg_digest *digest, const char *text) {
 // Collects values on their way to the digest: one call per value would cost more than hashing it.
 typedef struct collector {
     qg_digest *digest;
+    uint32_t native; // see find_native
     unsigned char bytes[4096];
     size_t used;
 } collector;
@@ -85,14 +88,51 @@ static void put_block(unsigned char *to, const char *elements, const int64_t *ro
     }
 }
 
+enum { NO_TEXT = UINT32_MAX };
+
+// The text `native` of column unit, NO_TEXT if no row has it.
+static uint32_t find_native(const qg_table *table) {
+    const uint32_t *units = table->columns[QG_COLUMN_UNIT];
+    if (!qg_table_column_is_set(table, QG_COLUMN_UNIT))
+        return NO_TEXT;
+    for (int64_t row = 0; row < qg_table_rows(table); row++)
+        if (strcmp(qg_text_at(table->texts, units[row]), "native") == 0)
+            return units[row];
+    return NO_TEXT;
+}
+
+static bool is_measured(qg_column column) {
+    const char *group = qg_column_describe(column)->group;
+    return column == QG_COLUMN_OUTPUT_DIGEST || strcmp(group, "metrics") == 0 ||
+           strcmp(group, "sums") == 0 || strcmp(group, "counts") == 0;
+}
+
+static uint64_t missing_bits(qg_column column) {
+    const qg_column_info *info = qg_column_describe(column);
+    return info->type == QG_COLUMN_F64 ? 0x7ff8000000000000u : (uint64_t)info->missing;
+}
+
+// Takes the values of native products out of a block.
+static void blank_native(unsigned char *to, const qg_table *table, uint32_t native,
+                         const int64_t *rows, size_t count, qg_column column) {
+    const uint32_t *units = table->columns[QG_COLUMN_UNIT];
+    uint64_t missing = missing_bits(column);
+    for (size_t i = 0; i < count; i++)
+        for (int b = 0; b < 8 && units[rows[i]] == native; b++)
+            to[8 * i + (size_t)b] = (unsigned char)(missing >> 8 * b);
+}
+
 static void add_numbers(collector *c, const qg_table *table, const int64_t *rows,
                         qg_column column) {
     enum { BLOCK = sizeof c->bytes / 8 };
     bool is_f64 = qg_column_describe(column)->type == QG_COLUMN_F64;
     size_t count = (size_t)qg_table_rows(table);
+    bool blanks = c->native != NO_TEXT && is_measured(column);
     for (size_t begin = 0; begin < count; begin += BLOCK) {
         size_t block = count - begin < BLOCK ? count - begin : BLOCK;
         put_block(c->bytes, table->columns[column], rows + begin, block, is_f64);
+        if (blanks)
+            blank_native(c->bytes, table, c->native, rows + begin, block, column);
         c->used = 8 * block;
         flush(c);
     }
@@ -121,21 +161,24 @@ static void add_values(collector *c, const qg_table *table, const int64_t *rows,
 }
 
 static void add_column(qg_digest *digest, const qg_table *table, const int64_t *rows,
-                       qg_column column) {
+                       uint32_t native, qg_column column) {
     const qg_column_info *info = qg_column_describe(column);
     qg_digest_add(digest, info->group, strlen(info->group));
     qg_digest_add(digest, "/", 1);
     qg_digest_add_text(digest, info->name);
-    collector c = {.digest = digest, .used = 0};
+    collector c = {.digest = digest, .native = native};
     add_values(&c, table, rows, column);
     flush(&c);
 }
 
-static void add_histograms(qg_digest *digest, const qg_table *table, const int64_t *rows) {
-    collector c = {.digest = digest, .used = 0};
+static void add_histograms(qg_digest *digest, const qg_table *table, const int64_t *rows,
+                           uint32_t native) {
+    collector c = {.digest = digest};
+    const uint32_t *units = table->columns[QG_COLUMN_UNIT];
     for (int64_t i = 0; i < qg_table_rows(table); i++) {
         const int64_t *rel, *ulp;
-        if (!qg_table_histograms(table, rows[i], &rel, &ulp))
+        if (!qg_table_histograms(table, rows[i], &rel, &ulp) ||
+            (native != NO_TEXT && units[rows[i]] == native))
             continue;
         add_u64(&c, (uint64_t)i);
         add_i64s(&c, rel, QG_HIST_LOG2_BINS);
@@ -160,10 +203,11 @@ static void add_table(qg_digest *digest, const qg_table *table, const int64_t *r
     qg_digest_add_text(digest, qg_table_plan(table));
     qg_digest_add_u64(digest, dump_digest);
     qg_digest_add_u64(digest, (uint64_t)qg_table_rows(table));
+    uint32_t native = find_native(table);
     for (int i = 0; i < QG_COLUMN_COUNT; i++)
         if (!qg_column_is_volatile((qg_column)i) && qg_table_column_is_set(table, (qg_column)i))
-            add_column(digest, table, rows, (qg_column)i);
-    add_histograms(digest, table, rows);
+            add_column(digest, table, rows, native, (qg_column)i);
+    add_histograms(digest, table, rows, native);
     add_operands(digest, table);
 }
 

@@ -173,6 +173,40 @@ START_TEST(near_ties_are_decided) {
 }
 END_TEST
 
+// One output next to a tie of its type among zeros: its tile is not summed again as a whole. Its
+// rows of a and b are parallel: their norms bound the sum tightly.
+static void make_lone_tie(int64_t m, int64_t n, int64_t k) {
+    enum { TERMS = 5, TIES = 6 };
+    static const float ties[TIES][TERMS] = {
+        {1.0f, 0x1p-12f, 0.0f,     0.0f,     0x1p-40f}, // 1 + 2^-24 + 2^-80
+        {1.0f, 0x1p-12f, 0.0f,     0.0f,     0x1p-27f}, // 2^54 units and more: no binary64 number
+        {1.0f, 1.0f,     0x1p-12f, 0x1p-12f, 0x1p-26f}, // between 2^53 and 2^54 units
+        {1.0f, 0x1p-4f,  0.0f,     0.0f,     0x1p-40f}, // bfloat16
+        {1.0f, 1.0f,     0x1p-4f,  0x1p-4f,  0x1p-26f},
+        {1.0f, 0x1p-6f,  0x1p-6f,  0.0f,     0x1p-40f}, // binary16
+    };
+    const float *tie = ties[draw() % TIES];
+    float *x = a + (int64_t)(draw() % (uint32_t)m) * k,
+          *y = b + (int64_t)(draw() % (uint32_t)n) * k;
+    memset(a, 0, (size_t)(m * k) * sizeof *a), memset(b, 0, (size_t)(n * k) * sizeof *b);
+    for (int t = 0; t < TERMS; t++) {
+        int64_t at = t < TERMS - 1 ? t : k - 1;
+        x[at] = y[at] = tie[t];
+    }
+}
+
+START_TEST(lone_near_ties_are_decided) {
+    memset(bias, 0, sizeof bias);
+    for (int round = 0; round < 400; round++) {
+        int64_t m = 33 + draw() % 32, n = 33 + draw() % 32, k = 5 + draw() % 60;
+        if (round < 40)
+            m = n = k = 64;
+        make_lone_tie(m, n, k);
+        compare("exact", m, n, k, -3);
+    }
+}
+END_TEST
+
 static void check_store(uint32_t bits) {
     static const qg_format types[] = {QG_FORMAT_FP32, QG_FORMAT_BF16, QG_FORMAT_FP16};
     static const qg_conversion nearest = {
@@ -208,6 +242,7 @@ END_TEST
 
 int main(void) {
     const TTest *tests[] = {ragged_shapes_equal_the_scalar_text, large_shapes_equal_the_scalar_text,
-                            near_ties_are_decided, stores_equal_the_encoder};
+                            near_ties_are_decided, lone_near_ties_are_decided,
+                            stores_equal_the_encoder};
     return RUN_SUITE("unit_software_simd", tests);
 }

@@ -264,6 +264,10 @@ expect 5 1 "folder.qgvec: cannot write" generate --encode e4m3 --out folder.qgve
 mkfifo pipe.qgvec
 expect 5 1 "pipe.qgvec: cannot write: it is no regular file" generate --encode e4m3 --out pipe.qgvec
 [ -p pipe.qgvec ] || fail "a FIFO was replaced"
+expect 5 1 "pipe.qgvec: cannot read: it is no regular file" verify pipe.qgvec
+expect 5 1 "/dev/null: cannot read: it is no regular file" verify /dev/null
+cat a.txt | "$program" verify /dev/stdin >out || fail "a pipe as /dev/stdin is not read"
+"$program" verify <(cat a.txt) >out || fail "the pipe of <(command) is not read"
 ln -s pipe.qgvec pipe-link.qgvec
 expect 5 1 "it is no regular file" generate --encode e4m3 --out pipe-link.qgvec
 [ -p pipe-link.qgvec ] || fail "the FIFO of a link was replaced"

@@ -1,5 +1,6 @@
 // Operation `gemm`: what it compares with, its digests, what it mistrusts and skips, and that
 // results depend neither on threads nor on what the worker did before.
+#include <op_compare.h>
 #include <qg_elementary.h>
 #include <qg_layout_name.h>
 #include <qg_philox.h>
@@ -8,6 +9,7 @@
 #include <run_suite.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +27,7 @@ typedef struct made {
 
 // What a case is made from; what is left out is e4m3 (per_tensor, amax), normal, exact, fp32.
 typedef struct wanted {
-    const char *op, *format, *format_b, *layout, *rule, *data, *unit;
+    const char *op, *format, *format_b, *layout, *rule, *data, *unit, *backend;
     qg_format input, out;
     qg_rounding rounding;
     int64_t m, n, k;
@@ -82,7 +84,7 @@ static made *make(wanted w) {
                        .rounding = w.rounding.mode == QG_ROUND_RNE ? "rne" : "stochastic",
                        .unit = unit,
                        .matrix_unit = &out->unit,
-                       .backend = "emulator",
+                       .backend = w.backend ? w.backend : "emulator",
                        .data = out->source.data,
                        .tensor = "",
                        .source = &out->source,
@@ -178,10 +180,23 @@ static model_operand model_of(const qg_case *c, int which) {
     o.q = malloc((size_t)(rows * c->k) * sizeof(float));
     o.codes = malloc((size_t)shape.codes_size);
     o.scales = malloc((size_t)shape.scales_size);
-    ck_assert_int_eq(qg_source_generate(c->source, c->seed, which, c->input_type, rows, c->k, o.x),
-                     QG_OK);
     qg_quantize_options options = {
         .input_type = c->input_type, .seed = c->seed, .stream = which ? 6 : 2, .threads = 1};
+    float history[QG_HISTORY_LENGTH] = {0};
+    if (recipe->rule == QG_RULE_DELAYED) { // the 16 seeds before, of the same operand
+        for (int i = 0; i < QG_HISTORY_LENGTH; i++) {
+            ck_assert_int_eq(qg_source_generate(c->source,
+                                                c->seed - QG_HISTORY_LENGTH + (uint64_t)i, which,
+                                                c->input_type, rows, c->k, o.x),
+                             QG_OK);
+            for (int64_t j = 0; j < rows * c->k; j++)
+                history[i] = fabsf(o.x[j]) > history[i] ? fabsf(o.x[j]) : history[i];
+        }
+        options.amax_history = history;
+        options.history_length = QG_HISTORY_LENGTH;
+    }
+    ck_assert_int_eq(qg_source_generate(c->source, c->seed, which, c->input_type, rows, c->k, o.x),
+                     QG_OK);
     ck_assert_int_eq(qg_emulator_quantize(recipe, &options, rows, c->k, o.x, o.codes, o.scales,
                                           &o.tensor_scale, NULL),
                      QG_OK);
@@ -266,6 +281,11 @@ START_TEST(both_references_and_the_digests) {
     check_against_model(
         (wanted){.unit = "blackwell_mxf4", .format = "nvfp4", .input = QG_FORMAT_BF16, .m = 33});
     check_against_model((wanted){.unit = "fp32_fma", .format = "mx6", .m = 1, .n = 40, .k = 33});
+    // Each operand has a history of its own.
+    check_against_model((wanted){
+        .unit = "fp32_fma", .format = "te_delayed_e4m3", .m = 2, .n = 40, .k = 48, .seed = 20});
+    check_against_model((wanted){
+        .unit = "fp32_fma", .format_b = "te_delayed_e4m3", .m = 40, .n = 2, .k = 48, .seed = 20});
 }
 END_TEST
 
@@ -465,6 +485,83 @@ START_TEST(long_names_are_not_mixed_up) {
 }
 END_TEST
 
+// Files of one name in two folders have their digests alone to tell their tensors apart.
+START_TEST(tensors_of_one_name_are_not_mixed_up) {
+    made *one = make((wanted){0}), *other = make((wanted){.data = "laplace"});
+    one->source.data = other->source.data = "tensors:x.h5";
+    one->source.tensor = other->source.tensor = "w";
+    one->source.digest = 1, other->source.digest = 2;
+    qg_case_result fresh[2] = {run_fresh(&one->c, 1), run_fresh(&other->c, 1)};
+    ck_assert_uint_ne(fresh[0].output_digest, fresh[1].output_digest);
+    qg_workspace *workspace = workspace_of(1);
+    for (int i = 0; i < 6; i++) {
+        qg_case_result result = run(i % 3 == 1 ? &other->c : &one->c, workspace);
+        check_equal(&fresh[i % 3 == 1], &result);
+    }
+    qg_workspace_free(workspace);
+    drop(one);
+    drop(other);
+}
+END_TEST
+
+// Makes the operand a of a case a tensor of a file.
+static void take_tensor(made *m, qg_tensor_file *file, int64_t index) {
+    qg_tensor_info info = qg_tensor_file_info(file, index);
+    m->source = (qg_source){.data = "tensors:minilm.h5",
+                            .tensor = info.name,
+                            .file = file,
+                            .tensor_index = index,
+                            .m = info.m,
+                            .k = info.k};
+    ck_assert_int_eq(qg_tensor_file_digest(file, index, &m->source.digest), QG_OK);
+    m->c.tensor = info.name;
+    m->c.data = m->source.data;
+    m->c.m = info.m;
+    m->c.k = info.k;
+}
+
+// The first two tensors of one shape in a file.
+static void find_twins(qg_tensor_file *file, int64_t twins[2]) {
+    int64_t count = qg_tensor_file_count(file);
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t j = i + 1; j < count; j++) {
+            qg_tensor_info a = qg_tensor_file_info(file, i), b = qg_tensor_file_info(file, j);
+            if (!a.skipped && !b.skipped && a.m == b.m && a.k == b.k && a.m > 1) {
+                twins[0] = i, twins[1] = j;
+                return;
+            }
+        }
+    ck_abort_msg("no two tensors of one shape");
+}
+
+START_TEST(tensors_of_one_file_are_not_mixed_up) {
+    char path[4096];
+    int64_t twins[2];
+    qg_tensor_file *file;
+    snprintf(path, sizeof path, "%s/datasets/minilm.h5", getenv("QG_SOURCE_DIR"));
+    ck_assert_msg(qg_tensor_file_open(path, &file) == QG_OK, "%s", qg_detail());
+    find_twins(file, twins);
+    made *cases[2];
+    qg_case_result fresh[2];
+    for (int i = 0; i < 2; i++) {
+        cases[i] = make((wanted){.n = 3, .layout = "per_row"});
+        take_tensor(cases[i], file, twins[i]);
+        fresh[i] = run_fresh(&cases[i]->c, 2);
+        ran(&fresh[i]);
+    }
+    ck_assert_uint_ne(fresh[0].output_digest, fresh[1].output_digest);
+    qg_workspace *workspace = workspace_of(2);
+    for (int i = 0; i < 4; i++) {
+        qg_case_result result = run(&cases[i % 2]->c, workspace);
+        check_equal(&fresh[i % 2], &result);
+    }
+    qg_workspace_free(workspace);
+    drop(cases[0]);
+    drop(cases[1]);
+    qg_tensor_file_close(file);
+}
+END_TEST
+
 // ------------------------------------------------------------------------------------ statuses
 
 static void check_status(wanted w, qg_case_status status, const char *words) {
@@ -496,6 +593,18 @@ START_TEST(what_says_little_is_mistrusted) {
     check_status((wanted){.rule = "fixed:0.0001"}, QG_CASE_MISTRUSTED, "saturated");
     check_status((wanted){.rule = "fixed:100000"}, QG_CASE_MISTRUSTED, "of the output is zero");
     check_status((wanted){.out = QG_FORMAT_BF16}, QG_CASE_RAN, "");
+    // Formats whose largest square is beyond binary32 leave no room for a product.
+    static const char advice[] = "amax scales these data to the largest value of ";
+    static const char *const wide[] = {"bf16", "tf32"};
+    for (int i = 0; i < 2; i++) {
+        char words[128];
+        snprintf(words, sizeof words, "infinite; %s%s: try --rules fixed:1", advice, wide[i]);
+        check_status((wanted){.format = wide[i], .unit = "ampere_mma"}, QG_CASE_MISTRUSTED, words);
+        check_status((wanted){.format = wide[i], .unit = "ampere_mma", .rule = "fixed:1"},
+                     QG_CASE_RAN, "");
+    }
+    qg_case_result r = run_wanted((wanted){.out = QG_FORMAT_FP16, .data = "normal:sigma=1000"});
+    ck_assert_ptr_null(strstr(r.reason, advice));
 }
 END_TEST
 
@@ -513,6 +622,13 @@ START_TEST(what_cannot_run_is_a_failure) {
     bad = make((wanted){.out = QG_FORMAT_TF32});
     result = run(&bad->c, workspace);
     ck_assert_int_eq(result.status, QG_CASE_FAILED);
+    // Whatever was measured before the failure is no result.
+    result = fresh;
+    bad->c.op->run(&bad->c, workspace, &result);
+    ck_assert_int_eq(result.status, QG_CASE_FAILED);
+    ck_assert(!result.compared[0].has_sums && !result.compared[1].has_sums);
+    ck_assert(result.output_digest == 0 && result.input_digest == 0);
+    ck_assert_str_eq(result.impl_used, "");
     drop(bad);
     bad = make((wanted){0});
     bad->c.backend = "abacus";
@@ -524,6 +640,135 @@ START_TEST(what_cannot_run_is_a_failure) {
     qg_workspace_free(workspace);
     drop(good);
     drop(bad);
+}
+END_TEST
+
+// ---------------------------------------------------------------------------- the cpu's own product
+
+START_TEST(native_products_are_held_by_a_bound) {
+    static const char *const formats[] = {"e4m3", "mxfp8", "nvfp4", "mxint8", "rlx_mxfp4x2", "mx6"};
+    static const qg_format outs[] = {QG_FORMAT_FP32, QG_FORMAT_BF16, QG_FORMAT_FP16};
+    qg_workspace *workspace = workspace_of(2);
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
+        for (size_t o = 0; o < 3; o++) {
+            wanted w = {.format = formats[f],
+                        .unit = "native",
+                        .backend = "cpu",
+                        .out = outs[o],
+                        .bias = o == 1,
+                        .m = 33,
+                        .n = 17,
+                        .k = 320};
+            made *native = make(w);
+            qg_case_result result = run(&native->c, workspace);
+            ck_assert_msg(result.status == QG_CASE_PASSED, "%s: %s", formats[f], result.reason);
+            ck_assert_int_eq(strncmp(result.impl_used, "cpu ", 4), 0);
+            ck_assert(result.compared[0].has_sums && result.compared[1].has_sums);
+            w.unit = "exact";
+            w.backend = "emulator";
+            made *exact = make(w);
+            qg_case_result emulated = run(&exact->c, workspace);
+            ck_assert_uint_eq(emulated.input_digest, result.input_digest);
+            ck_assert_double_le(emulated.compared[1].backward_error,
+                                result.compared[1].backward_error);
+            drop(exact);
+            drop(native);
+        }
+    qg_workspace_free(workspace);
+}
+END_TEST
+
+static qg_case_result hold(const made *m, float out, double exact, double size) {
+    qg_case_result result;
+    float outs[2] = {1, out};
+    double exacts[2] = {1, exact}, sizes[2] = {1, size};
+    op_product p = {2, outs, exacts, sizes, 0x1p-10, 0x1p-149};
+    qg_case_result_clear(&result, &m->c);
+    op_hold_bound(&m->c, &p, &result);
+    return result;
+}
+
+START_TEST(outputs_beyond_the_bound_fail) {
+    made *m = make((wanted){.n = 2});
+    ck_assert_int_eq(hold(m, 1, 1, 1).status, QG_CASE_PASSED);
+    ck_assert_int_eq(hold(m, 1 + 0x1p-10f, 1, 1).status, QG_CASE_PASSED);
+    qg_case_result result = hold(m, 1 + 0x1.8p-10f, 1, 1);
+    ck_assert_int_eq(result.status, QG_CASE_FAILED);
+    ck_assert_msg(strstr(result.reason,
+                         "1 of 2 outputs exceed the bound 0.000977 |a| |b|, worst at "
+                         "row 0, column 1: wanted 1, got 1.00146") != NULL,
+                  "%s", result.reason);
+    ck_assert_int_eq(hold(m, 1 + 0x1.8p-10f, 1, 2).status, QG_CASE_PASSED); // of a larger sum
+    ck_assert_int_eq(hold(m, 0x1p-149f, 0, 0).status, QG_CASE_PASSED);
+    ck_assert_int_eq(hold(m, 0x1p-148f, 0, 0).status, QG_CASE_FAILED);
+    ck_assert_int_eq(hold(m, NAN, 1, 1).status, QG_CASE_FAILED);
+    ck_assert_int_eq(hold(m, INFINITY, 1, 1).status, QG_CASE_FAILED);
+    ck_assert_int_eq(hold(m, INFINITY, 0x1p128, 0x1p128).status, QG_CASE_PASSED);
+    ck_assert_int_eq(hold(m, -INFINITY, 0x1p128, 0x1p128).status, QG_CASE_FAILED);
+    ck_assert_int_eq(hold(m, NAN, NAN, NAN).status, QG_CASE_PASSED);
+    ck_assert_int_eq(hold(m, 1, INFINITY, INFINITY).status, QG_CASE_FAILED);
+    drop(m);
+    m = make((wanted){.n = 2, .out = QG_FORMAT_FP16});
+    ck_assert_int_eq(hold(m, INFINITY, 70000, 70000).status, QG_CASE_PASSED);
+    ck_assert_int_eq(hold(m, INFINITY, 60000, 60000).status, QG_CASE_FAILED);
+    drop(m);
+}
+END_TEST
+
+// Saturated operands are found although the runtime that made them does not count.
+START_TEST(saturation_is_counted_where_it_matters) {
+    static const char *const formats[] = {"e4m3", "int8", "e2m1", "e2m3", "f8e4m3b7"};
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+        made *m = make((wanted){.format = formats[f], .rule = "fixed:0.0001", .k = 64});
+        qg_case_result result = run_fresh(&m->c, 1);
+        ck_assert_msg(result.status == QG_CASE_MISTRUSTED, "%s: %s", formats[f], result.reason);
+        ck_assert_msg(strstr(result.reason, "saturated") != NULL, "%s: %s", formats[f],
+                      result.reason);
+        drop(m);
+    }
+}
+END_TEST
+
+// Of b, too, where a is as it should be.
+START_TEST(saturation_of_either_operand_is_mistrusted) {
+    for (int which = 0; which < 2; which++) {
+        made *m = make((wanted){.rule = "fixed:0.0001", .k = 64});
+        ck_assert_int_eq(qg_recipe_set_rule(&m->recipe[1 - which], QG_RULE_AMAX, 0), QG_OK);
+        strcpy(m->rule[1 - which], "amax");
+        qg_case_result result = run_fresh(&m->c, 1);
+        ck_assert_msg(result.status == QG_CASE_MISTRUSTED &&
+                          strstr(result.reason, "saturated") != NULL,
+                      "%d: %s", which, result.reason);
+        drop(m);
+    }
+}
+END_TEST
+
+// What the buffers of a workspace hold after a case, and what a unit takes beside it: operands as
+// binary32 (a software unit), a sum of each output (another unit).
+START_TEST(bytes_are_at_least_what_is_used) {
+    static const int64_t shapes[][3] = {
+        {1024, 512,  4096},
+        {1024, 1024, 1   },
+        {1,    2000, 3000},
+        {2000, 1,    3000}
+    };
+    enum { INPUT = 4, RAW = 2, CODES = 1, VALUES = 4, OUTPUT = 4, FLOATS = 8, REFERENCES = 32 };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        int64_t m = shapes[i][0], n = shapes[i][1], k = shapes[i][2];
+        int64_t elements = (m + n) * k, outputs = m * n;
+        int64_t least = elements * (INPUT + CODES + VALUES + VALUES) +
+                        outputs * (OUTPUT + FLOATS + REFERENCES + OUTPUT);
+        made *c = make((wanted){.m = m, .n = n, .k = k});
+        ck_assert_int_ge(c->c.op->bytes(&c->c), least);
+        c->c.input_type = QG_FORMAT_BF16;
+        ck_assert_int_ge(c->c.op->bytes(&c->c), least + elements * RAW);
+        drop(c);
+        c = make((wanted){.format = "te_delayed_e4m3", .m = m, .n = n, .k = k});
+        ck_assert_int_ge(c->c.op->bytes(&c->c),
+                         least + (m > n ? m : n) * k * INPUT - m * n * OUTPUT);
+        drop(c);
+    }
 }
 END_TEST
 
@@ -547,9 +792,16 @@ int main(void) {
                                   results_do_not_depend_on_sequence_and_threads,
                                   labels_say_what_is_in_a_buffer,
                                   long_names_are_not_mixed_up,
+                                  tensors_of_one_name_are_not_mixed_up,
+                                  tensors_of_one_file_are_not_mixed_up,
                                   impossible_products_are_skipped,
                                   what_says_little_is_mistrusted,
                                   what_cannot_run_is_a_failure,
+                                  native_products_are_held_by_a_bound,
+                                  outputs_beyond_the_bound_fail,
+                                  saturation_is_counted_where_it_matters,
+                                  saturation_of_either_operand_is_mistrusted,
+                                  bytes_are_at_least_what_is_used,
                                   bytes_and_cost_grow_with_the_product};
     return RUN_SUITE("op_gemm", tests);
 }

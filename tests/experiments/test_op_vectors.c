@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/quantgauge-test-XXXXXX";
@@ -206,6 +207,17 @@ START_TEST(scales_and_codes_are_counted_apart) {
 }
 END_TEST
 
+// Of what was computed, byte by byte: d = c where the product is zero.
+START_TEST(the_output_digest_is_little_endian) {
+    static const uint8_t bytes[] = {0x46, 0x23, 0x81, 0x3f, 0x01, 0x02, 0x03, 0xc4};
+    qg_case_result r = run_text("# qgvec 1\n# kind: dot\n# unit: ada_mma\n# a: fp16\n# b: fp16\n"
+                                "# c: fp32\n# d: fp32\n# k: 1\n"
+                                "0000 3c00 3f812346 3f812346\n0000 3c00 c4030201 c4030201\n");
+    ck_assert_msg(r.status == QG_CASE_PASSED, "%s", r.reason);
+    ck_assert_uint_eq(r.output_digest, qg_digest_bytes(bytes, sizeof bytes));
+}
+END_TEST
+
 static void fails(const qg_case_result *r, const char *words) {
     ck_assert_int_eq(r->status, QG_CASE_FAILED);
     ck_assert_msg(strstr(r->reason, words) != NULL, "'%s' does not say '%s'", r->reason, words);
@@ -232,6 +244,10 @@ START_TEST(what_cannot_be_read_fails) {
     ck_assert_uint_eq(r.input_digest, 0);
     r = run(folder);
     fails(&r, "cannot read: Is a directory");
+    ck_assert_int_eq(mkfifo(scratch("pipe.qgvec"), 0600), 0); // nobody writes it
+    r = run(scratch("pipe.qgvec"));
+    fails(&r, "pipe.qgvec: cannot read: it is no regular file");
+    unlink(scratch("pipe.qgvec"));
 }
 END_TEST
 
@@ -264,6 +280,7 @@ int main(void) {
                                   one_wrong_digit_is_found,
                                   ulps_are_of_the_recorded_format,
                                   scales_and_codes_are_counted_apart,
+                                  the_output_digest_is_little_endian,
                                   what_cannot_be_read_fails,
                                   a_file_that_changed_is_not_run,
                                   other_backends_are_refused};

@@ -113,6 +113,13 @@ START_TEST(units_that_are_written_out) {
     c = find_unit(plan, "group:128", "hopper_wgmma+promote:96");
     ck_assert_ptr_nonnull(strstr(c->skip, "+promote:128 would fit"));
     qg_plan_free(plan);
+    // The detail holds "+promote:128" as the beginning of another number.
+    plan = plan_of("", "formats", "e4m3", "units", "hopper_wgmma+promote:1280", SMALL, NULL);
+    c = find_unit(plan, "group:128", "hopper_wgmma+promote:1280");
+    static const char end[] = "; +promote:128 would fit";
+    ck_assert_uint_gt(strlen(c->skip), strlen(end));
+    ck_assert_str_eq(c->skip + strlen(c->skip) - strlen(end), end);
+    qg_plan_free(plan);
 }
 END_TEST
 
@@ -129,7 +136,13 @@ START_TEST(globs_of_units) {
     qg_plan_free(plan);
     refused(QG_ERROR_ARGUMENT, "--units: no unit matches 'zz*'", "formats", "e4m3", "units", "zz*",
             NULL);
-    refused(QG_ERROR_ARGUMENT, "no unit matches", "formats", "e4m3", "units", "fp32_b*", NULL);
+    static const char *const blocked[] = {"fp32_b*", "fp32_blocked*", "fp32_blocked:*"};
+    for (size_t i = 0; i < sizeof blocked / sizeof blocked[0]; i++) {
+        char text[100];
+        snprintf(text, sizeof text, "--units: no unit matches '%s': fp32_blocked needs its :N",
+                 blocked[i]);
+        refused(QG_ERROR_ARGUMENT, text, "formats", "e4m3", "units", blocked[i], NULL);
+    }
 }
 END_TEST
 
@@ -154,6 +167,16 @@ START_TEST(values_that_fit_nothing) {
     refused(QG_ERROR_ARGUMENT, "--out-types: unknown 'e4m3'; known: fp32, bf16, fp16", "formats",
             "e4m3", "out-types", "e4m3", NULL);
     refused(QG_ERROR_ARGUMENT, "--bias: '2'", "formats", "e4m3", "bias", "2", NULL);
+    refused(QG_ERROR_ARGUMENT, "--units: '+rtz' names no unit", "formats", "e4m3", "units", "+rtz",
+            NULL);
+    refused(QG_ERROR_ARGUMENT, "--units: a modifier is missing after +; there are +promote:N",
+            "formats", "e4m3", "units", "exact+", NULL);
+    // No advice that would be refused in its turn.
+    for (int i = 0; i < 2; i++)
+        refused(QG_ERROR_ARGUMENT,
+                "scales of 100 elements of k do not suit hopper_wgmma: its instruction takes 32",
+                "formats", "e4m3", "layouts", "group:100", "units",
+                i ? "hopper_wgmma+promote:100" : "hopper_wgmma", SMALL, NULL);
 }
 END_TEST
 
@@ -178,6 +201,11 @@ START_TEST(split_is_checked_with_k) {
     ck_assert_ptr_null(qg_plan_case(plan, 0)->skip);
     ck_assert_ptr_nonnull(strstr(qg_plan_case(plan, 1)->skip, "+split:2"));
     qg_plan_free(plan);
+    refused(QG_ERROR_ARGUMENT,
+            "--units: 'hopper_wgmma+promote:128+split:2' fits nothing in the sweep: parts of 320",
+            "ops", "gemm", "formats", "e4m3", "layouts", "group:128", "units",
+            "exact,hopper_wgmma+promote:128+split:2", "data", "normal", "m", "1", "k", "640", "n",
+            "1", NULL);
 }
 END_TEST
 
@@ -198,8 +226,9 @@ START_TEST(options_without_an_operation) {
         refused(QG_ERROR_ARGUMENT, text, "formats", "e4m3", "ops", "error", options[i][0],
                 options[i][1], NULL);
     }
-    refused(QG_ERROR_ARGUMENT, "--m: no operation of the sweep has m (--ops error or gemm)",
-            "formats", "e4m3", "ops", "vectors", "m", "3", NULL);
+    refused(QG_ERROR_ARGUMENT,
+            "--m: no operation of the sweep has m (--ops error or gemm or throughput)", "formats",
+            "e4m3", "ops", "vectors", "m", "3", NULL);
 }
 END_TEST
 
@@ -250,6 +279,16 @@ START_TEST(n_by_level) {
         plan_of("", "ops", "gemm", "formats", "mxfp8", "rules", "floor", "units", "exact", "data",
                 "normal", "m", "1", "level", "paper", "n", "1024", NULL);
     ck_assert_int_eq(qg_plan_count(plan), 10); // not 32768 and 65536
+    qg_plan_free(plan);
+    // Products of the grid are bounded, errors are not.
+    plan = plan_of("", "ops", "error,gemm", "formats", "mxfp8", "rules", "floor", "units", "exact",
+                   "data", "normal", "level", "paper", "where", "k=4096", NULL);
+    ck_assert_int_eq(qg_plan_count(plan), 13 + 12); // m up to 4096, and with n = 256 to 2048
+    ck_assert_ptr_nonnull(strstr(qg_plan_text(plan), "exclude op=gemm&k=4096&n=256&m>2048&"));
+    qg_plan_free(plan);
+    plan = plan_of("", "ops", "gemm", "formats", "mxfp8", "rules", "floor", "units", "exact",
+                   "data", "normal", "level", "paper", "m", "4096", "k", "4096", "n", "256", NULL);
+    ck_assert_int_eq(qg_plan_count(plan), 1); // what is asked for runs
     qg_plan_free(plan);
 }
 END_TEST
@@ -425,6 +464,15 @@ START_TEST(plan_files) {
     qg_plan_free(plan);
     refused(QG_ERROR_ARGUMENT, "p.plan:5: units: no operation of the sweep has units", "plan",
             "p.plan", "ops", "error", NULL);
+    // A flag alone means 1, here as on the command line; other options need their value.
+    write_text("p.plan", "ops gemm\nformats e4m3\nlayouts per_row\nunits exact\ndata normal\n"
+                         "m 1\nk 8\nn 2\nbias # a comment\n");
+    plan = plan_of("", "plan", "p.plan", NULL);
+    ck_assert_int_eq(qg_plan_count(plan), 1);
+    ck_assert(qg_plan_case(plan, 0)->bias);
+    qg_plan_free(plan);
+    write_text("p.plan", "formats e4m3\nm\n");
+    refused(QG_ERROR_ARGUMENT, "p.plan:2: m: the list is empty", "plan", "p.plan", NULL);
     write_text("p.plan", "ops error\nformats e4m3\n");
     refused(QG_ERROR_ARGUMENT, "--units: no operation", "plan", "p.plan", "units", "fp64", NULL);
     leave_folder(folder);
@@ -474,6 +522,22 @@ END_TEST
 static const char ODD_FILE[] = "# qgvec 1\n# kind: dot\n# unit: hopper_wgmma\n# a: e4m3\n"
                                "# b: e5m2\n# c: f32\n# d: f32\n# k: 32\n";
 
+// The cases of one file; format: that of the only one, or "".
+static void check_recorded(const char *file, const char *formats, int64_t count,
+                           const char *format) {
+    char where[64];
+    snprintf(where, sizeof where, "data=vectors:%s", file);
+    // bad.qgvec makes every format fit.
+    qg_plan *plan = plan_of("", "ops", "vectors", "formats", formats, "where", where, NULL);
+    ck_assert_int_eq(qg_plan_count(plan), count);
+    for (int64_t i = 0; i < count; i++) {
+        ck_assert_ptr_null(qg_plan_case(plan, i)->skip);
+        if (*format)
+            ck_assert_str_eq(qg_plan_case(plan, i)->format, format);
+    }
+    qg_plan_free(plan);
+}
+
 START_TEST(recordings_that_cannot_be_read) {
     char folder[64];
     enter_folder(folder);
@@ -490,12 +554,14 @@ START_TEST(recordings_that_cannot_be_read) {
                "# qgvec 1\n# kind: encode\n# format: e5m2\n# rounding: rne\n# overflow: format\n");
     write_text("datasets/vectors/hardware/quantize.qgvec",
                "# qgvec 1\n# kind: quantize\n# recipe: mxfp8\n# k: 32\n");
+    write_text("datasets/vectors/hardware/.hidden.qgvec", ODD_FILE);
     qg_plan *plan = plan_of("", "ops", "vectors", "formats", "mxfp8,e4m3,e5m2", NULL);
     ck_assert_int_eq(qg_plan_count(plan), 4 + 2);
     for (int64_t i = 0; i < qg_plan_count(plan); i++) {
         const qg_case *c = qg_plan_case(plan, i);
         bool bad = strcmp(c->data, "vectors:bad.qgvec") == 0;
-        ck_assert_msg(!c->skip == !bad, "%s: %s", c->data, c->skip);
+        ck_assert_msg(!c->skip, "%s: %s", c->data, c->skip); // they run, and fail
+        ck_assert(c->k > 0 || bad || strcmp(c->data, "vectors:encode.qgvec") == 0);
         if (strcmp(c->data, "vectors:encode.qgvec") == 0)
             ck_assert_str_eq(c->format, "e5m2");
         if (strcmp(c->data, "vectors:quantize.qgvec") == 0)
@@ -504,6 +570,22 @@ START_TEST(recordings_that_cannot_be_read) {
             ck_assert_str_eq(c->format_b, "e5m2");
     }
     check_repro_lines(plan);
+    ck_assert_ptr_nonnull(strstr(qg_plan_text(plan), "# vectors:bad.qgvec: bad.qgvec:1: "));
+    qg_plan_free(plan);
+    // A quantize recording has the element of its recipe.
+    write_text("datasets/vectors/hardware/four.qgvec",
+               "# qgvec 1\n# kind: quantize\n# recipe: mxfp4\n# k: 32\n");
+    check_recorded("four.qgvec", "e2m1", 1, "mxfp4");
+    check_recorded("four.qgvec", "e4m3,e5m2,fp32", 0, "");
+    // One bad line, and nothing is known of the file.
+    write_text("datasets/vectors/hardware/line.qgvec",
+               "# qgvec 1\n# kind: decode\n# format: e5m2\n00 00000000\n0 00000000\n");
+    check_recorded("line.qgvec", "e4m3", 1, "e4m3");
+    check_recorded("line.qgvec", "e2m1,fp16", 2, "");
+    // Alone, too, it is a case of whatever is asked for.
+    plan = plan_of("", "ops", "vectors", "formats", "e3m2", NULL);
+    ck_assert_int_eq(qg_plan_count(plan), 2); // bad and line
+    ck_assert_ptr_nonnull(strstr(qg_plan_text(plan), "line.qgvec:5: field code has 1 char"));
     qg_plan_free(plan);
     ck_assert_int_eq(unsetenv("QG_DATA_DIR"), 0);
     leave_folder(folder);

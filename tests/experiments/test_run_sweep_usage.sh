@@ -11,7 +11,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 failures=0 checks=0
-small=(--ops error --formats mxfp8 --rules floor --data normal --m 1 --k 64)
+small=(--ops error --formats mxfp8 --rules floor --data normal --m 1 --k 64 --backends emulator)
 
 complain() {
     echo "FAILED: $*"
@@ -65,7 +65,7 @@ refuse 2 'stochastic' --formats e4m3 --rounding stochastic:D
 refuse 2 'fits nothing' --formats nvfp4 --layouts per_row
 refuse 2 'fits nothing' --formats mxfp8 --rules delayed
 refuse 2 'fits nothing' --formats mx9 --rules amax
-refuse 2 'known: error, gemm, vectors' --formats e4m3 --ops foo
+refuse 2 'known: error, gemm, throughput, vectors' --formats e4m3 --ops foo
 refuse 2 '--units: no operation of the sweep has units (--ops gemm)' --formats e4m3 --ops error \
     --units exact
 refuse 2 '--bias: no operation' --formats e4m3 --ops error --bias
@@ -116,7 +116,7 @@ refuse 4 'nothing selected' --formats e4m3 --exclude 'm>0'
 refuse 4 'nothing selected' --formats e4m3 --where m=3 --list
 refuse 5 'cannot open' --plan nowhere.plan
 printf '[a]\nformats e4m3\nrule amax\n' >bad.plan
-refuse 2 'bad.plan:3: rule' --plan bad.plan
+refuse 2 'run_sweep: bad.plan:3: rule' --plan bad.plan
 printf '[a]\nformats = e4m3\n' >bad.plan
 refuse 2 "bad.plan:2: there is no = between option and value: write 'formats e4m3'" --plan bad.plan
 printf '[a]\nformats=e4m3\n' >bad.plan
@@ -124,6 +124,8 @@ refuse 2 'there is no = between' --plan bad.plan
 printf '[a]\n' >bad.plan
 refuse 2 'no formats' --plan bad.plan
 refuse 2 'no section' --plan empty
+printf 'formats e4m3\nm x\n' >bad.plan
+refuse 2 'run_sweep: bad.plan:2: m: ' --plan bad.plan
 
 # How to run it.
 refuse 2 'no shard' "${small[@]}" --shard 0/3
@@ -190,15 +192,30 @@ accept '[--formats=L]' --usage
 accept 'run_sweep (quantgauge)' --version
 accept '# all: op error, format mxfp8, layout group:32, scale_rule floor,' "${small[@]}" --list
 accept 'scale_rule' --formats mxfp8 --data normal --m 1 --k 64 --list
-accept '# all: op error,' --ops error --formats e4m3,mxfp8,nvfp4 --list
+COLUMNS=100 accept '# all: op error,' --ops error --formats e4m3,mxfp8,nvfp4 --list
 awk '!/^# all/ && length > 100' out >wide
 [ ! -s wide ] || complain "--list is wider than 100 columns: $(head -1 wide)"
-grep -q 'format .*layout .*scale_rule .*data .*m .*k$' out || complain "columns: $(head -2 out)"
-accept 'blackwell_mma_fp8+promote:128 ' --formats e4m3,mxfp8,nvfp4 --list
+grep -q 'format .*layout .*scale_rule .*data .*m .*k' out || complain "columns: $(head -2 out)"
+COLUMNS=132 accept 'blackwell_mma_fp8+promote:128 ' --formats e4m3,mxfp8,nvfp4 --list
 awk '!/^# all/ && length > 132' out >wide
 [ ! -s wide ] || complain "--list of products is wider than 132 columns: $(head -1 wide)"
-grep -q 'format .*layout .*rule .*unit .*data .*m .*n .*k$' out || complain "columns: $(head -2 out)"
+grep -q 'format .*layout .*rule .*unit .*data .*m .*n .*k' out || complain "columns: $(head -2 out)"
+# Into a file or a pipe every id and every unit is whole, as are reasons.
+accept ' rtx_blackwell_mma+promote:128 ' --level smoke --formats e4m3,mxfp8,nvfp4 --list
+grep -qvE '^(#|[0-9a-f]{16} )' out && complain "--list without a terminal cuts an id: $(tail -2 out)"
+accept 'SKIPPED: parts of 320 elements of k (+split:2) cut the scales of +promote:128' --ops gemm \
+    --formats e4m3 --layouts group:128 --units hopper_wgmma+promote:128+split:2 --data normal --m 1 \
+    --n 2 --k 512,640 --list
 accept 'vectors:hopper_wgmma-e4m3-f32-h200.qgvec' --ops vectors --formats e4m3 --list
+# A recording that cannot be read is a failure with its reason, also alone.
+mkdir -p damaged/datasets/vectors/hardware
+: >damaged/datasets/vectors/hardware/empty.qgvec
+checks=$((checks + 1))
+code=0
+QG_DATA_DIR=damaged timeout 60 "$run_sweep" --ops vectors --formats e4m3 --out damaged.h5 >out 2>err || code=$?
+[ $code = 1 ] || complain "a damaged recording: exit code $code: $(cat err)"
+grep -qF "FAILED: empty.qgvec:1: the first line must be '# qgvec 1'" out ||
+    complain "a damaged recording has no reason: $(cat out)"
 accept '# 1 case, ' --ops gemm --formats e4m3 --layouts per_row --units exact --bias --out-types bf16 \
     --data normal --m 1 --n 2 --k 3 --list
 # Every name that is listed is accepted, and no line is too wide.
@@ -213,14 +230,15 @@ cp out names
 for name in $(sed -n '/^  recipe/,/^$/{s/^  \([^ ]*\) .*/\1/p}' names | tail -n +2); do
     case $name in te_delayed*) continue ;; esac # no sweep has a history
     accept '# 1 case' --ops error --formats "$name" --data normal --m 1 --k 128 --seeds 1 --rounding rne \
-        --inputs fp32 --rules "$(awk -v n="$name" '$1 == n { print $4 }' names)" --list
+        --inputs fp32 --backends cpu --rules "$(awk -v n="$name" '$1 == n { print $4 }' names)" --list
 done
 "$run_sweep" --help >out
 awk 'length > 80' out >wide
 [ ! -s wide ] || complain "--help is wider than 80 columns: $(cat wide)"
 accept '# 1 case, 64 elements' "${small[@]}" --list
 accept '# 1 case, 64 elements' --repro "run_sweep ${small[*]}" --list
-accept '# 3 cases' --ops error --formats mxfp8 --data normal --m 1 --k 64 --list
+accept '# 3 cases' --ops error --backends emulator --formats mxfp8 --data normal --m 1 --k 64 --list
+accept '# 6 cases' --ops error --formats mxfp8 --data normal --m 1 --k 64 --list # emulator and cpu
 # Two shards share the cases between them; every line is in one of them.
 accept '#' --formats e4m3 --level smoke --data normal --list
 grep -v '^#' out | sort >all

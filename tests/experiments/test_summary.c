@@ -18,6 +18,7 @@ static qg_plan *make_plan(void) {
     ck_assert_int_eq(qg_plan_request_create(&request), QG_OK);
     qg_plan_request_set(request, "formats", "e4m3");
     qg_plan_request_set(request, "ops", "error");
+    qg_plan_request_set(request, "backends", "emulator");
     qg_plan_request_set(request, "layouts", "per_row");
     qg_plan_request_set(request, "data", "normal");
     qg_plan_request_set(request, "k", "8");

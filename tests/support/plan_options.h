@@ -12,22 +12,27 @@
 
 // The --ops of plans that name none; NULL: the program's default.
 static const char *plan_standard_ops;
+// The --backends of those that name none; NULL: the program's default.
+static const char *plan_standard_backends = "emulator";
 
 // Builds from option, value pairs that end with NULL; "plan" names a file.
 static inline qg_status try_plan(qg_plan **out, va_list options) {
     qg_plan_request *request;
     qg_status status = qg_plan_request_create(&request);
     const char *option;
-    bool has_ops = plan_standard_ops == NULL;
+    bool has_ops = plan_standard_ops == NULL, has_backends = plan_standard_backends == NULL;
     *out = NULL;
     while (!status && (option = va_arg(options, const char *)) != NULL) {
         const char *value = va_arg(options, const char *);
         has_ops |= strcmp(option, "ops") == 0;
+        has_backends |= strcmp(option, "backends") == 0;
         status = strcmp(option, "plan") == 0 ? qg_plan_request_file(request, value)
                                              : qg_plan_request_set(request, option, value);
     }
     if (!status && !has_ops)
         status = qg_plan_request_set(request, "ops", plan_standard_ops);
+    if (!status && !has_backends)
+        status = qg_plan_request_set(request, "backends", plan_standard_backends);
     if (!status)
         status = qg_plan_build(request, out);
     qg_plan_request_free(request);
