@@ -15,6 +15,7 @@
 #include <qg_unit.h>
 
 #include <math.h>
+#include <popt.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -277,12 +278,15 @@ static void report(const path *q, const char *kernel, const work *w, int threads
     double whole_ratio = median(t->whole_ratio, rounds);
     double own = median(t->kernel, rounds), whole = median(t->whole, rounds);
     double blas = median(t->blas, rounds);
-    printf(tsv ? "%s\t%s\t%ld\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.4f\t%.4f\t%.2f\t%.2f\t%.4f\t%.4f\n"
-               : "%-24s %-11s %5ld %2d %9.2f %9.2f %9.2f %9.2f %8.3f %8.3f %9.2f %9.2f %8.3f "
-                 "%8.3f\n",
-           q->name, kernel, (long)w->size, threads, work_done / t->kernel[0], work_done / own,
-           work_done / t->blas[0], work_done / blas, t->blas[0] / t->kernel[0], kernel_ratio,
-           work_done / t->whole[0], work_done / whole, t->blas[0] / t->whole[0], whole_ratio);
+    if (tsv)
+        printf("%s\t%s\t%ld\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.4f\t%.4f\t%.2f\t%.2f\t%.4f\t%.4f\n",
+               q->name, kernel, (long)w->size, threads, work_done / t->kernel[0], work_done / own,
+               work_done / t->blas[0], work_done / blas, t->blas[0] / t->kernel[0], kernel_ratio,
+               work_done / t->whole[0], work_done / whole, t->blas[0] / t->whole[0], whole_ratio);
+    else
+        printf("%-23s %-10s %5ld %2d %6.1f %6.1f %6.3f %6.3f %6.3f %6.3f\n", q->name, kernel,
+               (long)w->size, threads, work_done / t->blas[0], work_done / t->kernel[0],
+               t->blas[0] / t->kernel[0], kernel_ratio, t->blas[0] / t->whole[0], whole_ratio);
     fflush(stdout);
 }
 
@@ -332,46 +336,56 @@ static qg_isa isa_cap(void) {
     return (qg_isa)qg_isa_find(qg_unit_isa());
 }
 
+typedef struct options {
+    const char *sizes, *threads, *only;
+    int rounds, tsv, cpu_time;
+} options;
+
+// -1, or the exit code to end with.
+static int read_options(int argc, char **argv, options *o) {
+    struct poptOption table[] = {
+        {"sizes",    's', POPT_ARG_STRING, &o->sizes,    0, "m = n = k (default: 256 to 2048)", "LIST"},
+        {"threads",  't', POPT_ARG_STRING, &o->threads,  0, "thread counts (default: 1,2)",     "LIST"},
+        {"only",     'o', POPT_ARG_STRING, &o->only,     0, "paths whose name holds TEXT",      "TEXT"},
+        {"rounds",   'r', POPT_ARG_INT,    &o->rounds,   0, "rounds (default: 7)",              "N"   },
+        {"tsv",      0,   POPT_ARG_NONE,   &o->tsv,      0, "tab-separated values",             NULL  },
+        {"cpu-time", 0,   POPT_ARG_NONE,   &o->cpu_time, 0, "processor time of the thread",     NULL  },
+        POPT_AUTOHELP POPT_TABLEEND
+    };
+    poptContext context = poptGetContext("bench_units", argc, (const char **)argv, table, 0);
+    int code = poptGetNextOpt(context);
+    const char *word = code < -1 ? poptBadOption(context, 0) : poptPeekArg(context);
+    int stop = word ? 2 : -1;
+    if (word)
+        fprintf(stderr, "bench_units: %s: %s; --help lists the options\n", word,
+                code < -1 ? poptStrerror(code) : "no such argument");
+    poptFreeContext(context);
+    return stop;
+}
+
 int main(int argc, char **argv) {
     start_without_openblas_settings(argv);
     qg_message_program("bench_units");
     isa = isa_cap();
-    const char *sizes = "256,512,1024,2048", *threads = "1,2", *only = "";
-    int rounds = 7, tsv = 0;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--tsv") == 0)
-            tsv = 1;
-        else if (strcmp(argv[i], "--cpu-time") == 0)
-            the_clock = CLOCK_THREAD_CPUTIME_ID;
-        else if (i + 1 < argc && strcmp(argv[i], "--sizes") == 0)
-            sizes = argv[++i];
-        else if (i + 1 < argc && strcmp(argv[i], "--threads") == 0)
-            threads = argv[++i];
-        else if (i + 1 < argc && strcmp(argv[i], "--rounds") == 0)
-            rounds = atoi(argv[++i]);
-        else if (i + 1 < argc && strcmp(argv[i], "--only") == 0)
-            only = argv[++i];
-        else {
-            fprintf(stderr,
-                    "bench_units: option %s: the options are --sizes N,N --threads N,N "
-                    "--rounds N --only TEXT --tsv --cpu-time\n",
-                    argv[i]);
-            return 2;
-        }
-    }
+    options o = {"256,512,1024,2048", "1,2", "", 7, 0, 0};
+    int stop = read_options(argc, argv, &o);
+    if (stop >= 0)
+        return stop;
+    if (o.cpu_time)
+        the_clock = CLOCK_THREAD_CPUTIME_ID;
     sched_getaffinity(0, sizeof all_cpus, &all_cpus);
-    rounds = rounds < 1 ? 1 : rounds > ROUNDS_MAX ? ROUNDS_MAX : rounds;
-    if (!tsv)
-        printf(
-            "G multiply-adds/s; OpenBLAS core: %s\n%-24s %-11s %5s %2s %9s %9s %9s %9s %8s %8s %9s "
-            "%9s %8s %8s\n",
-            openblas_get_corename(), "path", "kernel", "size", "t", "best", "median", "sgemm",
-            "median", "ratio", "median", "public", "median", "ratio", "median");
+    o.rounds = o.rounds < 1 ? 1 : o.rounds > ROUNDS_MAX ? ROUNDS_MAX : o.rounds;
+    if (!o.tsv)
+        printf("G multiply-adds/s at best; ratios to sgemm, best and median, of the kernel and of\n"
+               "qg_emulator_scaled_matmul; OpenBLAS core: %s\n"
+               "%-23s %-10s %5s %2s %6s %6s %13s %13s\n",
+               openblas_get_corename(), "path", "kernel", "size", "t", "sgemm", "kernel",
+               "kernel/sgemm", "matmul/sgemm");
     else
         printf("path\tkernel\tsize\tthreads\tbest\tmedian\tsgemm_best\tsgemm_median\tratio_best\t"
                "ratio_median\tpublic_best\tpublic_median\tpublic_ratio_best\t"
                "public_ratio_median\n");
-    for (const char *at = sizes; *at;) {
+    for (const char *at = o.sizes; *at;) {
         work w = {.size = next_number(&at)};
         size_t count = (size_t)(w.size * w.size);
         w.x = malloc(count * 4), w.y = malloc(count * 4), w.z = malloc(count * 4);
@@ -381,14 +395,14 @@ int main(int argc, char **argv) {
             w.x[i] = (float)(int32_t)draw() * 0x1p-31f, w.y[i] = (float)(int32_t)draw() * 0x1p-31f;
             w.scale[i] = 1 + (float)(draw() & 0xFFFF) * 0x1p-16f;
         }
-        int runs = rounds;
+        int runs = o.rounds;
         if (w.size <= 512)
-            runs = rounds * 4 < ROUNDS_MAX ? rounds * 4 : ROUNDS_MAX;
-        for (const char *t = threads; *t;) {
+            runs = o.rounds * 4 < ROUNDS_MAX ? o.rounds * 4 : ROUNDS_MAX;
+        for (const char *t = o.threads; *t;) {
             int count_threads = next_number(&t);
             for (int i = 0; i < PATH_COUNT; i++)
-                if (strstr(PATHS[i].name, only))
-                    bench_path(&PATHS[i], &w, count_threads, runs, tsv);
+                if (strstr(PATHS[i].name, o.only))
+                    bench_path(&PATHS[i], &w, count_threads, runs, o.tsv);
         }
         free(w.x), free(w.y), free(w.z), free(w.a), free(w.b), free(w.sa), free(w.sb);
         free(w.scale), free(w.space);

@@ -104,7 +104,7 @@ static const char *const RULE_SUMMARIES[QG_RULE_COUNT] = {
     [QG_RULE_TWO_LEVEL] = "NVFP4: block scales and a scale of the tensor",
     [QG_RULE_TWO_LEVEL_TORCHAO] = "the same as torchao computes it",
     [QG_RULE_FOUR_OVER_SIX] = "two_level; amax to F or F/1.5: the better",
-    [QG_RULE_DELAYED] = "from a history of amaxes; no sweep has one",
+    [QG_RULE_DELAYED] = "from the amaxes of steps before",
     [QG_RULE_FIXED] = "X given; fixed:0.5 is printed fixed:0x1p-1",
 };
 

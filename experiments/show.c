@@ -163,7 +163,7 @@ static bool varies(const view *v, qg_column column) {
     return column == QG_COLUMN_REASON && first[0];
 }
 
-// What a reader wants to see: the axes that differ, the status, error and speed.
+// What a reader wants to see: the axes that differ, the status, error and speed (empty ones go).
 static void choose_columns(view *v) {
     static const struct {
         qg_column column;
@@ -189,8 +189,8 @@ static void choose_columns(view *v) {
         {QG_COLUMN_STATUS,              true },
         {QG_COLUMN_REFERENCE,           false},
         {QG_COLUMN_METRIC_QSNR_DB,      true },
-        {QG_COLUMN_TIMING_GB_PER_S,     false},
-        {QG_COLUMN_TIMING_MEMCPY_RATIO, false},
+        {QG_COLUMN_TIMING_GB_PER_S,     true },
+        {QG_COLUMN_TIMING_MEMCPY_RATIO, true },
         {QG_COLUMN_REASON,              false},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
