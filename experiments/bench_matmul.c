@@ -376,15 +376,21 @@ int main(int argc, char **argv) {
     int rest = poptGetNextOpt(context);
     int size_count = parse_list(sizes ? sizes : "512,1024,2048", 32768, size_list);
     int thread_count = parse_list(threads ? threads : "1,2", 1024, thread_list);
-    if (rest < -1 || poptPeekArg(context) || !size_count || !thread_count || rounds < 1 ||
-        rounds > ROUNDS_MAX) {
-        poptPrintUsage(context, stderr, 0);
+    const char *wrong = rest < -1                           ? poptBadOption(context, 0)
+                        : poptPeekArg(context)              ? poptPeekArg(context)
+                        : !size_count                       ? "--sizes"
+                        : !thread_count                     ? "--threads"
+                        : rounds < 1 || rounds > ROUNDS_MAX ? "--rounds"
+                                                            : NULL;
+    if (wrong) {
+        fprintf(stderr, "bench_matmul: %s: wrong option or value; --help lists the options\n",
+                wrong);
         return 2;
     }
     poptFreeContext(context);
     if (cpu_time)
         the_clock = CLOCK_THREAD_CPUTIME_ID;
-    if (qg_init() != QG_OK)
+    if (qg_init() != QG_OK || qg_cpu_use_isa(NULL) != QG_OK)
         fail("start");
     printf(tsv ? "product\timpl\tsize\tthreads\tgflops_best\tgflops_median\tto_bf16_best\t"
                  "to_bf16_median\tto_sgemm_best\tto_sgemm_median\n"

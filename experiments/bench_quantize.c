@@ -342,7 +342,19 @@ static int read_options(int argc, const char **argv, options *o) {
     if (poptPeekArg(context))
         return usage_error(context, poptPeekArg(context), "no such argument");
     poptFreeContext(context);
-    o->rounds = o->rounds < 1 ? 1 : o->rounds > ROUNDS_MAX ? ROUNDS_MAX : o->rounds;
+    if (o->rounds < 1 || o->rounds > ROUNDS_MAX) {
+        fprintf(stderr, "bench_quantize: --rounds must be 1 to %d\n", ROUNDS_MAX);
+        return 2;
+    }
+    for (const char *at = o->threads ? o->threads : "1"; *at;) {
+        char *end;
+        long threads = strtol(at, &end, 10);
+        if (end == at || threads < 1 || threads > 1024 || (*end && *end != ',')) {
+            fprintf(stderr, "bench_quantize: --threads takes numbers from 1 to 1024\n");
+            return 2;
+        }
+        at = *end ? end + 1 : end;
+    }
     if (o->elements_mi < 1) {
         fprintf(stderr, "bench_quantize: --elements must be at least 1\n");
         return 2;
@@ -360,7 +372,7 @@ static int bench_size(const options *o, int is_dram) {
         while (*at && status == QG_OK) {
             char *end;
             int threads = (int)strtol(at, &end, 10);
-            status = bench(&CASES[i], &w, threads < 1 ? 1 : threads, o->rounds, o->tsv);
+            status = bench(&CASES[i], &w, threads, o->rounds, o->tsv);
             at = *end ? end + 1 : end;
         }
     }

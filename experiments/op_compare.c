@@ -101,11 +101,18 @@ static double limit_of(const op_product *p, int64_t i) {
     return (p->bound * (1 + 0x1p-30) + 0x1p-50) * p->size[i] + p->underflow;
 }
 
+// A sum of infinities and NaN has one result in any order.
+static bool is_same_special(double out, double exact) {
+    return isnan(exact) ? isnan(out) : out == exact;
+}
+
 // How far an output is beyond its limit: 0 within, its distance as a multiple of |a| |b|^T else.
 static double excess(const qg_case *c, const op_product *p, int64_t i) {
     double out = (double)p->out[i], exact = p->exact[i], limit = limit_of(p, i);
-    if (!isfinite(exact) || !isfinite(p->size[i]))
-        return isfinite(out) ? INFINITY : 0;
+    if (!isfinite(exact))
+        return is_same_special(out, exact) ? 0 : INFINITY;
+    if (!isfinite(p->size[i])) // partial sums may overflow
+        return 0;
     if (isinf(out) && fabs(exact) + limit >= overflow_from(c->out_type) &&
         (fabs(exact) <= limit || signbit(out) == signbit(exact)))
         return 0;

@@ -68,6 +68,15 @@ static int run(const qg_command *command, const qg_plan *plan) {
     return code;
 }
 
+static void report_empty(const qg_plan *plan) {
+    int64_t considered = qg_plan_considered(plan);
+    if (considered > 0)
+        qg_message_error("nothing selected: --where and --exclude leave none of %" PRId64 " cases",
+                         considered);
+    else
+        qg_message_error("nothing selected: no operation has a case for these formats and backends");
+}
+
 static int sweep(const qg_command *command) {
     qg_plan *plan;
     qg_status status = qg_plan_build(command->request, &plan);
@@ -76,8 +85,7 @@ static int sweep(const qg_command *command) {
     int code;
     print_shard(command);
     if (qg_plan_count(plan) == 0) {
-        qg_message_error("nothing selected: --where and --exclude leave none of %" PRId64 " cases",
-                         qg_plan_considered(plan));
+        report_empty(plan);
         code = 4;
     } else if (command->list) {
         status = qg_plan_list(plan, &command->shard, command->run.threads, stdout);

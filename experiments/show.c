@@ -150,7 +150,19 @@ static bool has_mixed_formats(const view *v) {
     return false;
 }
 
-static bool varies(const view *v, qg_column column) {
+static bool is_empty(const view *v, qg_column column) {
+    for (int64_t i = 0; i < v->count; i++) {
+        table_row row = {v->table, v->rows[i]};
+        if (!is_missing(read_cell(&row, column), qg_column_describe(column)))
+            return false;
+    }
+    return true;
+}
+
+// Whether a reader wants it: it tells rows apart, or is a speed.
+static bool is_telling(const view *v, qg_column column) {
+    if (column == QG_COLUMN_TIMING_GB_PER_S || column == QG_COLUMN_TIMING_MEMCPY_RATIO)
+        return !is_empty(v, column);
     if (column == QG_COLUMN_FORMAT_B)
         return has_mixed_formats(v);
     char first[QG_CELL_SIZE] = "", text[QG_CELL_SIZE];
@@ -163,7 +175,7 @@ static bool varies(const view *v, qg_column column) {
     return column == QG_COLUMN_REASON && first[0];
 }
 
-// What a reader wants to see: the axes that differ, the status, error and speed (empty ones go).
+// What a reader wants to see: the axes that differ, the status, error and speed.
 static void choose_columns(view *v) {
     static const struct {
         qg_column column;
@@ -189,22 +201,13 @@ static void choose_columns(view *v) {
         {QG_COLUMN_STATUS,              true },
         {QG_COLUMN_REFERENCE,           false},
         {QG_COLUMN_METRIC_QSNR_DB,      true },
-        {QG_COLUMN_TIMING_GB_PER_S,     true },
-        {QG_COLUMN_TIMING_MEMCPY_RATIO, true },
+        {QG_COLUMN_TIMING_GB_PER_S,     false},
+        {QG_COLUMN_TIMING_MEMCPY_RATIO, false},
         {QG_COLUMN_REASON,              false},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
-        if (wanted[i].always || varies(v, wanted[i].column))
+        if (wanted[i].always || is_telling(v, wanted[i].column))
             add_column(v, wanted[i].column);
-}
-
-static bool is_empty(const view *v, qg_column column) {
-    for (int64_t i = 0; i < v->count; i++) {
-        table_row row = {v->table, v->rows[i]};
-        if (!is_missing(read_cell(&row, column), qg_column_describe(column)))
-            return false;
-    }
-    return true;
 }
 
 // Columns that no row has a value in, unless they were asked for by name or all are like that.

@@ -205,6 +205,7 @@ static void narrow_to_fp16(int64_t count, const float *x, int threads, uint16_t 
     const qg_format_info info = qg_format_describe(QG_FORMAT_FP16);
     const qg_conversion exact = {.rounding = {.mode = QG_ROUND_RNE},
                                  .overflow = QG_OVERFLOW_FORMAT};
+    (void)threads; // without OpenMP
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int64_t i = 0; i < count; i++)
         raw[i] = (uint16_t)qg_encode(&info, (double)x[i], &exact, 0);

@@ -30,4 +30,13 @@ static inline int thread_index(void) {
 #endif
 }
 
+// Threads of that team.
+static inline int thread_team(void) {
+#ifdef _OPENMP
+    return omp_get_num_threads();
+#else
+    return 1;
+#endif
+}
+
 #endif

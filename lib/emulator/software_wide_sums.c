@@ -124,6 +124,7 @@ static int finish_fp64(const exact_job *job, const exact_tile *t) {
 static void find_ranges(const wide_context *c) {
     const software_product *p = c->product;
     int threads = thread_count(p->threads, (p->m + p->n) * p->k / 16);
+    (void)threads; // without OpenMP
 #pragma omp parallel num_threads(threads)
     {
         qg_fp_state saved = qg_fp_enter();

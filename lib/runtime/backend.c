@@ -61,7 +61,7 @@ const qg_backend *qg_backend_at(size_t i) {
 }
 
 const qg_backend *qg_backend_find(const char *name) {
-    for (size_t i = 0; qg_backend_at(i); i++)
+    for (size_t i = 0; name && qg_backend_at(i); i++)
         if (strcmp(backends[i].name, name) == 0)
             return &backends[i];
     return NULL;

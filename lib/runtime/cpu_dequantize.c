@@ -9,15 +9,18 @@ enum { SCALE_CODES = 256, STREAM_AHEAD = 4096 };
 
 typedef struct dequantizer {
     const cpu_kernels *kernels;
-    cpu_decode decode;
+    const cpu_decode *decode;
     cpu_tiling tiling;
     qg_storage_shape stored;
     qg_scale_order order;
     const uint8_t *codes, *scales;
     float *q;
-    float x_of_code[SCALE_CODES]; // of scale formats of 8 bits
+    const qg_recipe *recipe;
+    qg_element element;
+    float tensor_scale;
+    float x_of_code[SCALE_CODES]; // of scale formats of 8 bits, if has_table
     float uniform_x;
-    bool is_uniform;
+    bool is_uniform, has_table;
 } dequantizer;
 
 typedef struct scratch {
@@ -40,7 +43,7 @@ static scratch scratch_at(const dequantizer *d, char *room) {
 
 static float x_at(const dequantizer *d, int64_t place) {
     if (d->stored.shape.scale_bytes == 1)
-        return d->x_of_code[d->scales[place]];
+        return qg_scale_value(d->recipe, &d->element, d->tensor_scale, d->scales[place]);
     const uint8_t *in = d->scales + 4 * place;
     return qg_float_of_bits((uint32_t)in[0] | (uint32_t)in[1] << 8 | (uint32_t)in[2] << 16 |
                             (uint32_t)in[3] << 24);
@@ -49,13 +52,17 @@ static float x_at(const dequantizer *d, int64_t place) {
 static void read_scales(const dequantizer *d, const cpu_task *task, float *x) {
     if (d->order.kind == QG_ORDER_ROW_MAJOR) {
         int64_t first = task->block_row * d->tiling.block_columns + task->block_column;
-        for (int64_t block = 0; block < task->blocks; block++)
+        for (int64_t block = 0; d->has_table && block < task->blocks; block++)
+            x[block] = d->x_of_code[d->scales[first + block]];
+        for (int64_t block = 0; !d->has_table && block < task->blocks; block++)
             x[block] = x_at(d, first + block);
         return;
     }
     cpu_scale_run run = cpu_scale_run_of(d->order, &d->stored.shape.blocks, task->block_row);
-    for (int64_t block = 0; block < task->blocks; block++)
-        x[block] = x_at(d, cpu_scale_place(&run, task->block_column + block));
+    for (int64_t block = 0; block < task->blocks; block++) {
+        int64_t place = cpu_scale_place(&run, task->block_column + block);
+        x[block] = d->has_table ? d->x_of_code[d->scales[place]] : x_at(d, place);
+    }
 }
 
 static void decode_row(const dequantizer *d, const cpu_task *task, scratch *s, int64_t row) {
@@ -67,61 +74,78 @@ static void decode_row(const dequantizer *d, const cpu_task *task, scratch *s, i
         (t->bits == 4 ? k->unpack4 : k->unpack6)(codes, task->width, s->codes);
         codes = s->codes;
     }
-    k->decode(&d->decode, codes, task->width, t->columns, s->x,
+    k->decode(d->decode, codes, task->width, t->columns, s->x,
               t->streams && !t->bits ? STREAM_AHEAD : 0, t->streams ? s->q : out);
     if (t->streams)
         k->stream(out, s->q, 4 * task->width);
 }
 
+static void run_share(const dequantizer *d, void *room, int member, int team) {
+    qg_fp_state saved = qg_fp_enter();
+    scratch s = scratch_at(d, (char *)room + member * scratch_bytes(d));
+    s.x[0] = d->uniform_x;
+    int64_t end = cpu_first_task(&d->tiling, member + 1, team);
+    for (int64_t i = cpu_first_task(&d->tiling, member, team); i < end; i++) {
+        cpu_task task = cpu_task_at(&d->tiling, i);
+        if (!d->is_uniform)
+            read_scales(d, &task, s.x);
+        for (int64_t row = task.row_begin; row < task.row_end; row++)
+            decode_row(d, &task, &s, row);
+    }
+    d->kernels->stream_end();
+    qg_fp_leave(saved);
+}
+
 static qg_status run_tasks(const dequantizer *d) {
-    int64_t bytes = scratch_bytes(d);
     void *room;
-    qg_status status = qg_allocate(&room, d->tiling.threads, bytes, "scratch of the threads");
+    qg_status status =
+        qg_allocate(&room, d->tiling.threads, scratch_bytes(d), "scratch of the threads");
     if (status != QG_OK)
         return status;
-    int64_t next = 0;
+    if (d->tiling.threads == 1) {
+        run_share(d, room, 0, 1);
+    } else {
 #pragma omp parallel num_threads(d->tiling.threads)
-    {
-        int64_t mine;
-#pragma omp atomic capture
-        mine = next++;
-        qg_fp_state saved = qg_fp_enter();
-        scratch s = scratch_at(d, (char *)room + mine * bytes);
-        s.x[0] = d->uniform_x;
-#pragma omp for schedule(static)
-        for (int64_t i = 0; i < d->tiling.tasks; i++) {
-            cpu_task task = cpu_task_at(&d->tiling, i);
-            if (!d->is_uniform)
-                read_scales(d, &task, s.x);
-            for (int64_t row = task.row_begin; row < task.row_end; row++)
-                decode_row(d, &task, &s, row);
-        }
-        d->kernels->stream_end();
-        qg_fp_leave(saved);
+        run_share(d, room, thread_index(), thread_team());
     }
     qg_release(room);
     return QG_OK;
 }
 
-static void set_scale_values(dequantizer *d, const qg_recipe *recipe, float tensor_scale) {
-    qg_element element = qg_element_of(recipe->element);
-    if (d->stored.shape.scale_bytes == 1)
-        for (uint32_t code = 0; code < SCALE_CODES; code++)
-            d->x_of_code[code] = qg_scale_value(recipe, &element, tensor_scale, code);
+// Scales by a table where that takes fewer evaluations than one per block.
+static void set_scale_values(dequantizer *d) {
+    const qg_blocks *blocks = &d->stored.shape.blocks;
+    d->element = qg_element_of(d->recipe->element);
+    d->has_table = d->stored.shape.scale_bytes == 1 &&
+                   blocks->block_rows * blocks->block_columns > SCALE_CODES;
+    for (uint32_t code = 0; d->has_table && code < SCALE_CODES; code++)
+        d->x_of_code[code] = qg_scale_value(d->recipe, &d->element, d->tensor_scale, code);
 }
 
-static qg_status dequantize_directly(dequantizer *d, const qg_recipe *recipe,
-                                     const qg_storage *storage, float tensor_scale, int threads) {
+static qg_status dequantize_directly(dequantizer *d, const qg_storage *storage, int threads) {
     const qg_blocks *blocks = &d->stored.shape.blocks;
-    qg_format_info element = qg_format_describe(recipe->element);
-    set_scale_values(d, recipe, tensor_scale);
-    d->tiling = cpu_tiling_of(&d->stored, storage, element.bits, CPU_CHUNK, 4, threads);
+    set_scale_values(d);
+    d->tiling = cpu_tiling_of(&d->stored, storage, d->element.info.bits, CPU_CHUNK, 4, threads);
     if (blocks->block_rows * blocks->block_columns == 1) {
         d->uniform_x = x_at(d, 0);
         d->is_uniform = true;
         d->tiling = cpu_tiling_uniform(&d->tiling);
     }
     return run_tasks(d);
+}
+
+// NULL: none. Kept, since 256 values take as long as some thousand elements.
+static const cpu_decode *recent_decode(qg_format element) {
+    static _Thread_local struct {
+        qg_format element;
+        bool is_set;
+        cpu_decode decode;
+    } last;
+    if (!last.is_set || last.element != element) {
+        last.is_set = cpu_decode_of(element, &last.decode);
+        last.element = element;
+    }
+    return last.is_set ? &last.decode : NULL;
 }
 
 qg_status qg_cpu_dequantize(const qg_recipe *recipe, const qg_storage *storage, int64_t m,
@@ -135,12 +159,14 @@ qg_status qg_cpu_dequantize(const qg_recipe *recipe, const qg_storage *storage, 
         return status;
     qg_fp_state saved = qg_fp_enter();
     d.kernels = cpu_kernels_chosen();
-    bool is_direct =
-        recipe->structure == QG_STRUCTURE_PLAIN && cpu_decode_of(recipe->element, &d.decode);
+    d.recipe = recipe;
+    d.tensor_scale = tensor_scale;
+    d.decode = recipe->structure == QG_STRUCTURE_PLAIN ? recent_decode(recipe->element) : NULL;
+    bool is_direct = d.decode != NULL;
     if (impl)
         *impl = is_direct ? d.kernels->name : "emulator";
     if (is_direct)
-        status = dequantize_directly(&d, recipe, storage, tensor_scale, threads);
+        status = dequantize_directly(&d, storage, threads);
     else
         status =
             emulated_dequantize(recipe, storage, m, k, codes, scales, tensor_scale, threads, q);

@@ -28,8 +28,9 @@ qg_status qg_cpu_use_isa(const char *isa) {
     qg_status status = qg_unit_use_isa(isa);
     if (status != QG_OK)
         return status;
+    // qg_unit_use_isa knows the name, and that an empty variable is none.
     const char *name = isa ? isa : getenv("QG_ISA");
-    install(name ? (qg_isa)qg_isa_find(name) : QG_ISA_AVX512); // qg_unit_use_isa knows the name
+    install(name && *name ? (qg_isa)qg_isa_find(name) : QG_ISA_AVX512);
     return QG_OK;
 }
 

@@ -36,12 +36,35 @@ INLINE lanes_u lanes_tree(const lanes_u *v) {
                                      _mm256_permute2x128_si256(first, second, 0x31));
 }
 
-INLINE lanes_u lanes_multiply(lanes_u a, uint32_t b, lanes_u *high) {
-    __m256i factor = _mm256_set1_epi32((int)b);
-    __m256i even = _mm256_mul_epu32((__m256i)a, factor);
-    __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64((__m256i)a, 32), factor);
-    *high = (lanes_u)_mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
-    return (lanes_u)_mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
+INLINE __m256i maxima4_16(const lanes_u *v) {
+    __m256i a = (__m256i)v[0], b = (__m256i)v[1], c = (__m256i)v[2], d = (__m256i)v[3];
+    __m256i ab = _mm256_max_epu16(_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
+    __m256i cd = _mm256_max_epu16(_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
+    return _mm256_max_epu16(_mm256_unpacklo_epi64(ab, cd), _mm256_unpackhi_epi64(ab, cd));
+}
+
+INLINE lanes_u lanes_tree16(const lanes_u *v) {
+    __m256i first = maxima4_16(v), second = maxima4_16(v + 4);
+    return (lanes_u)_mm256_max_epu16(_mm256_permute2x128_si256(first, second, 0x20),
+                                     _mm256_permute2x128_si256(first, second, 0x31));
+}
+
+INLINE lanes_u lanes_zip(lanes_u a, lanes_u b) {
+    return (lanes_u)_mm256_max_epu16(_mm256_unpacklo_epi16((__m256i)a, (__m256i)b),
+                                     _mm256_unpackhi_epi16((__m256i)a, (__m256i)b));
+}
+
+INLINE void lanes_store_quads(lanes_w low, lanes_w high, uint32_t *words) {
+    _mm256_storeu_si256((void *)words, _mm256_unpacklo_epi64((__m256i)low, (__m256i)high));
+    _mm256_storeu_si256((void *)(words + 8), _mm256_unpackhi_epi64((__m256i)low, (__m256i)high));
+}
+
+INLINE lanes_u lanes_pick(const float *table, lanes_u index) {
+    return (lanes_u)_mm256_i32gather_ps(table, (__m256i)index, 4);
+}
+
+INLINE lanes_w lanes_multiply(lanes_w a, uint32_t b) {
+    return (lanes_w)_mm256_mul_epu32((__m256i)a, _mm256_set1_epi64x(b));
 }
 
 // ------------------------------------------------------------------------------------------ casts
@@ -319,6 +342,7 @@ static void stream_end(void) { _mm_sfence(); }
 void cpu_kernels_avx2(cpu_kernels *k) {
     lanes_install(k);
     k->name = "avx2";
+    k->isa = QG_ISA_AVX2;
     k->cast[INPUT_FP32] = cast_fp32;
     k->cast[INPUT_BF16] = cast_bf16;
     k->cast[INPUT_FP16] = cast_fp16;

@@ -5,6 +5,7 @@
 #include <immintrin.h>
 
 #define LANES 16
+#define LANES_HALVES
 #include <cpu_lanes_internal.h>
 #include <qg_pack.h>
 
@@ -42,12 +43,58 @@ INLINE lanes_u lanes_tree(const lanes_u *v) {
     return (lanes_u)maxima_of_halves(first, second);
 }
 
-INLINE lanes_u lanes_multiply(lanes_u a, uint32_t b, lanes_u *high) {
-    __m512i factor = _mm512_set1_epi32((int)b);
-    __m512i even = _mm512_mul_epu32((__m512i)a, factor);
-    __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64((__m512i)a, 32), factor);
-    *high = (lanes_u)_mm512_mask_mov_epi32(_mm512_srli_epi64(even, 32), 0xaaaa, odd);
-    return (lanes_u)_mm512_mask_mov_epi32(even, 0xaaaa, _mm512_slli_epi64(odd, 32));
+INLINE __m512i maxima4_16(const lanes_u *v) {
+    __m512i a = (__m512i)v[0], b = (__m512i)v[1], c = (__m512i)v[2], d = (__m512i)v[3];
+    __m512i ab = _mm512_max_epu16(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+    __m512i cd = _mm512_max_epu16(_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
+    return _mm512_max_epu16(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
+}
+
+INLINE __m512i maxima_of_halves_16(__m512i a, __m512i b) {
+    return _mm512_max_epu16(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xdd));
+}
+
+INLINE lanes_u lanes_tree16(const lanes_u *v) {
+    __m512i first = maxima_of_halves_16(maxima4_16(v), maxima4_16(v + 4));
+    __m512i second = maxima_of_halves_16(maxima4_16(v + 8), maxima4_16(v + 12));
+    return (lanes_u)maxima_of_halves_16(first, second);
+}
+
+INLINE lanes_u lanes_zip(lanes_u a, lanes_u b) {
+    return (lanes_u)_mm512_max_epu16(_mm512_unpacklo_epi16((__m512i)a, (__m512i)b),
+                                     _mm512_unpackhi_epi16((__m512i)a, (__m512i)b));
+}
+
+// Vectors of two groups of 16: lower halves hold groups 0 .. 15, upper halves 16 .. 31.
+INLINE lanes_u lanes_tree_halves(const lanes_u *v) {
+    const __m512i order = _mm512_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15);
+    lanes_u pair[8];
+    for (int g = 0; g < 8; g++)
+        pair[g] = lanes_zip(v[g], v[g + 8]);
+    __m512i largest = maxima_of_halves_16(maxima4_16(pair), maxima4_16(pair + 4));
+    return (lanes_u)_mm512_permutexvar_epi32(order, largest);
+}
+
+INLINE void lanes_store_quads(lanes_w low, lanes_w high, uint32_t *words) {
+    _mm512_storeu_si512(words, _mm512_unpacklo_epi64((__m512i)low, (__m512i)high));
+    _mm512_storeu_si512(words + 16, _mm512_unpackhi_epi64((__m512i)low, (__m512i)high));
+}
+
+INLINE lanes_u lanes_pick(const float *table, lanes_u index) {
+    __m512i at = (__m512i)index;
+    __mmask16 upper = _mm512_test_epi32_mask(at, _mm512_set1_epi32(64));
+    __mmask16 odd = _mm512_test_epi32_mask(at, _mm512_set1_epi32(32));
+    __m512 part[4];
+    for (int i = 0; i < 4; i++)
+        part[i] = _mm512_permutex2var_ps(_mm512_loadu_ps(table + 32 * i), at,
+                                         _mm512_loadu_ps(table + 32 * i + 16));
+    __m512 low = _mm512_mask_mov_ps(part[0], odd, part[1]);
+    __m512 high = _mm512_mask_mov_ps(part[2], odd, part[3]);
+    return (lanes_u)_mm512_mask_mov_ps(low, upper, high);
+}
+
+INLINE lanes_w lanes_multiply(lanes_w a, uint32_t b) {
+    return (lanes_w)_mm512_mul_epu32((__m512i)a, _mm512_set1_epi64(b));
 }
 
 // ------------------------------------------------------------------------------------------ casts
@@ -55,31 +102,23 @@ INLINE lanes_u lanes_multiply(lanes_u a, uint32_t b, lanes_u *high) {
 // Constants in registers, so that one loop serves every format.
 typedef struct cast_constants {
     __m512 high, low, least, scale, anchor;
-    __m512i field, fold, mask, pick, pick_sign;
+    __m512i field, signed_field, fold, mask, pick, pick_sign, high_code;
     __m128i sign_shift;
     bool keeps_no_sign;
 } cast_constants;
 
-// Byte `byte` of the 32-bit lanes of two vectors. bf16 comes as even and odd elements.
-INLINE __m512i picks(int type, int byte) {
-    uint8_t index[STEP];
-    for (int i = 0; i < STEP; i++) {
-        int e = i % 32;
-        int lane = type == INPUT_BF16 ? e / 2 : e % 16;
-        int second = type == INPUT_BF16 ? e % 2 : e / 16;
-        index[i] = (uint8_t)(64 * second + 4 * lane + byte);
-    }
-    return _mm512_loadu_si512(index);
+// Byte `byte` of the 32-bit lanes of two vectors, twice. bf16 comes as even and odd elements.
+INLINE __m512i picks(int type, uint32_t byte) {
+    const lanes_u four = {0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7}; // indexes of 4 bytes
+    if (type == INPUT_BF16)
+        return (__m512i)(four * 0x08080808u + 0x44044000u + byte * 0x01010101u);
+    return (__m512i)(four * 0x10101010u + 0x0c080400u + byte * 0x01010101u);
 }
 
 // Sign bytes: of 32-bit lanes as above; of 16-bit lanes those of two vectors of 32.
 INLINE __m512i sign_picks(int type) {
-    uint8_t index[STEP];
-    if (type == INPUT_FP32)
-        return picks(type, 3);
-    for (int i = 0; i < STEP; i++)
-        index[i] = (uint8_t)(2 * i + 1);
-    return _mm512_loadu_si512(index);
+    const lanes_u four = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    return type == INPUT_FP32 ? picks(type, 3) : (__m512i)(four * 0x08080808u + 0x07050301u);
 }
 
 INLINE cast_constants constants_of(const cpu_cast *c, int type, bool is_int) {
@@ -89,6 +128,8 @@ INLINE cast_constants constants_of(const cpu_cast *c, int type, bool is_int) {
     k.least = _mm512_set1_ps(c->least);
     k.scale = _mm512_set1_ps(c->scale);
     k.field = _mm512_set1_epi32(0x7f800000);
+    k.signed_field = _mm512_set1_epi32((int)0xff800000u);
+    k.high_code = _mm512_set1_epi8((char)c->high_code);
     k.anchor = _mm512_castsi512_ps(_mm512_set1_epi32((int)((127u << 23) + c->add)));
     k.fold = _mm512_set1_epi32((int)c->fold);
     k.mask = _mm512_set1_epi8((char)(is_int ? c->encoder.mask : c->sign_mask));
@@ -125,6 +166,18 @@ INLINE void load_step(int type, const void *x, __m512 v[4], __m512i raw[2]) {
     }
 }
 
+// Codes of magnitudes with the signs of v, whose 32-bit lanes are `bits`.
+INLINE __m512i with_signs(const cast_constants *k, int type, __m512i codes, const __m512i bits[4],
+                          const __m512i raw[2]) {
+    __m512i signs = type == INPUT_FP32 ? pick4(bits, k->pick_sign)
+                                       : _mm512_permutex2var_epi8(raw[0], k->pick_sign, raw[1]);
+    signs = _mm512_srl_epi16(signs, k->sign_shift);
+    __m512i signed_codes = _mm512_ternarylogic_epi32(codes, signs, k->mask, 0xf8); // a | (b & c)
+    if (k->keeps_no_sign)
+        return _mm512_maskz_mov_epi8(_mm512_test_epi8_mask(codes, codes), signed_codes);
+    return signed_codes;
+}
+
 INLINE __m512i float_codes(const cast_constants *k, int type, const __m512 v[4],
                            const __m512i raw[2]) {
     __m512i sum[4], bits[4];
@@ -137,14 +190,7 @@ INLINE __m512i float_codes(const cast_constants *k, int type, const __m512 v[4],
         sum[j] = _mm512_madd_epi16(_mm512_castps_si512(rounded), k->fold);
         bits[j] = _mm512_castps_si512(v[j]);
     }
-    __m512i codes = pick4(sum, k->pick);
-    __m512i signs = type == INPUT_FP32 ? pick4(bits, k->pick_sign)
-                                       : _mm512_permutex2var_epi8(raw[0], k->pick_sign, raw[1]);
-    signs = _mm512_srl_epi16(signs, k->sign_shift);
-    __m512i signed_codes = _mm512_ternarylogic_epi32(codes, signs, k->mask, 0xf8); // a | (b & c)
-    if (k->keeps_no_sign)
-        return _mm512_maskz_mov_epi8(_mm512_test_epi8_mask(codes, codes), signed_codes);
-    return signed_codes;
+    return with_signs(k, type, pick4(sum, k->pick), bits, raw);
 }
 
 INLINE __m512i int_codes(const cast_constants *k, const __m512 v[4]) {
@@ -289,6 +335,151 @@ static void cast_bf16(const cpu_cast *c, const void *x, int64_t count, int64_t c
 static void cast_fp16(const cpu_cast *c, const void *x, int64_t count, int64_t columns,
                       const float *operand, int how, int64_t ahead, uint8_t *codes) {
     cast_any(c, INPUT_FP16, x, count, columns, operand, how, ahead, codes);
+}
+
+// ---------------------------------------------------------------------------------- bounded casts
+// No NaN and nothing far beyond `high`: codes are clamped as bytes, and the anchor takes v's sign,
+// so that magnitudes are never formed. Under a power of two v is not formed either: what would be
+// compared with it and added to it is multiplied by the inverse instead, a group at a time.
+
+enum { BOUNDED_GROUPS = 64 };
+
+// For each group the power of two that belongs to the smallest anchor, and the factor of anchors.
+INLINE void set_powers(const cpu_cast *c, const float *operand, int64_t groups, float *first,
+                       float *anchor) {
+    uint32_t least = qg_bits_of_float(c->least) + (127u << 23), m = c->mbits;
+    // With the bias of the sum's exponent; what exceeds 8 bits does not reach the code.
+    uint32_t up = ((127 + 23 - m) << 23) + ((c->add - (127u << m)) & 255);
+    for (int64_t g = 0; g < groups; g += LANES) {
+        __mmask16 lanes = (__mmask16)(g + LANES <= groups ? 0xffff : (1 << (groups - g)) - 1);
+        lanes_u o = (lanes_u)_mm512_maskz_loadu_epi32(lanes, operand + g);
+        lanes_store(first + g, least - o);
+        lanes_store(anchor + g, (o >> (23 - m)) + up);
+    }
+}
+
+INLINE void bounded_step(const cast_constants *k, int type, int how, const void *x,
+                         const __m512 first[4], const __m512 anchor[4], uint8_t *codes) {
+    __m512 v[4];
+    __m512i raw[2], sum[4], bits[4];
+    load_step(type, x, v, raw);
+    for (int j = 0; j < 4; j++) {
+        if (how == APPLY_DIVIDE)
+            v[j] = _mm512_div_ps(v[j], first[j]);
+        else if (how == APPLY_MULTIPLY)
+            v[j] = _mm512_mul_ps(v[j], first[j]);
+        bits[j] = _mm512_castps_si512(v[j]);
+        __m512 power = _mm512_castsi512_ps(_mm512_and_si512(bits[j], k->signed_field));
+        // The larger magnitude, with the sign of v.
+        power = _mm512_range_ps(power, how == APPLY_POWER ? first[j] : k->least, 0x3);
+        __m512 rounded = _mm512_fmadd_ps(power, how == APPLY_POWER ? anchor[j] : k->anchor, v[j]);
+        sum[j] = _mm512_madd_epi16(_mm512_castps_si512(rounded), k->fold);
+    }
+    __m512i magnitudes = _mm512_min_epu8(pick4(sum, k->pick), k->high_code);
+    _mm512_storeu_si512(codes, with_signs(k, type, magnitudes, bits, raw));
+}
+
+INLINE void bounded_rest(const cast_constants *k, int type, int how, const void *x, int64_t count,
+                         const __m512 first[4], const __m512 anchor[4], uint8_t *codes) {
+    float padded[STEP] = {0};
+    uint8_t result[STEP];
+    memcpy(padded, x, (size_t)count * (type == INPUT_FP32 ? 4 : 2));
+    bounded_step(k, type, how, padded, first, anchor, result);
+    memcpy(codes, result, (size_t)count);
+}
+
+// What the vectors of a step have of groups of 16, 32 or, all the same, at least 64 columns.
+INLINE void bounded_operands(int type, int columns, const float *group, __m512 out[4]) {
+    for (int j = 0; j < 4; j++)
+        out[j] = columns > 32 ? _mm512_set1_ps(group[0]) : operand_at(type, columns, group, j);
+}
+
+INLINE void bounded_piece(const cast_constants *k, int type, int how, const void *x, int64_t count,
+                          int64_t columns, const float *group_first, const float *group_anchor,
+                          int64_t ahead, uint8_t *codes) {
+    __m512 first[4], anchor[4];
+    int width = columns == 32 ? 32 : columns == 16 ? 16 : 64;
+    int64_t i = 0, g = 0, step_groups = width == 64 ? 0 : STEP / width;
+    while (i < count) {
+        int64_t end = width == 64 && i + columns < count ? i + columns : count;
+        if (width == 64) {
+            bounded_operands(type, width, group_first + g, first);
+            bounded_operands(type, width, group_anchor + g, anchor);
+        }
+        for (; i + STEP <= end; i += STEP, g += step_groups) {
+            fetch(type, cpu_at(type, x, i), ahead);
+            if (width != 64) {
+                bounded_operands(type, width, group_first + g, first);
+                bounded_operands(type, width, group_anchor + g, anchor);
+            }
+            bounded_step(k, type, how, cpu_at(type, x, i), first, anchor, codes + i);
+        }
+        if (i < end) {
+            bounded_operands(type, width, group_first + g, first);
+            bounded_operands(type, width, group_anchor + g, anchor);
+            bounded_rest(k, type, how, cpu_at(type, x, i), end - i, first, anchor, codes + i);
+        }
+        i = end;
+        g += 1;
+    }
+}
+
+// The frequent sizes as constants.
+INLINE void bounded_pieces(const cast_constants *k, int type, int how, const void *x, int64_t count,
+                           int64_t columns, const float *first, const float *anchor, int64_t ahead,
+                           uint8_t *codes) {
+    if (columns == 32)
+        bounded_piece(k, type, how, x, count, 32, first, anchor, ahead, codes);
+    else if (columns == 16)
+        bounded_piece(k, type, how, x, count, 16, first, anchor, ahead, codes);
+    else
+        bounded_piece(k, type, how, x, count, columns, first, anchor, ahead, codes);
+}
+
+INLINE void bounded_run(const cpu_cast *c, int type, int how, const void *x, int64_t count,
+                        int64_t columns, const float *operand, int64_t ahead, uint8_t *codes) {
+    cast_constants k = constants_of(c, type, false);
+    bounded_pieces(&k, type, how, x, count, columns, operand, operand, ahead, codes);
+}
+
+INLINE void bounded_run_of_powers(const cpu_cast *c, int type, const void *x, int64_t count,
+                                  int64_t columns, const float *operand, int64_t ahead,
+                                  uint8_t *codes) {
+    cast_constants k = constants_of(c, type, false);
+    float first[BOUNDED_GROUPS], anchor[BOUNDED_GROUPS];
+    for (int64_t i = 0; i < count; i += BOUNDED_GROUPS * columns) {
+        int64_t width = count - i < BOUNDED_GROUPS * columns ? count - i : BOUNDED_GROUPS * columns;
+        int64_t groups = (width + columns - 1) / columns;
+        set_powers(c, operand, groups, first, anchor);
+        bounded_pieces(&k, type, APPLY_POWER, cpu_at(type, x, i), width, columns, first, anchor,
+                       ahead, codes + i);
+        operand += groups;
+    }
+}
+
+INLINE void bounded_any(const cpu_cast *c, int type, const void *x, int64_t count, int64_t columns,
+                        const float *operand, int how, int64_t ahead, uint8_t *codes) {
+    if (how == APPLY_POWER)
+        bounded_run_of_powers(c, type, x, count, columns, operand, ahead, codes);
+    else if (how == APPLY_DIVIDE)
+        bounded_run(c, type, APPLY_DIVIDE, x, count, columns, operand, ahead, codes);
+    else
+        bounded_run(c, type, APPLY_MULTIPLY, x, count, columns, operand, ahead, codes);
+}
+
+static void bounded_fp32(const cpu_cast *c, const void *x, int64_t count, int64_t columns,
+                         const float *operand, int how, int64_t ahead, uint8_t *codes) {
+    bounded_any(c, INPUT_FP32, x, count, columns, operand, how, ahead, codes);
+}
+
+static void bounded_bf16(const cpu_cast *c, const void *x, int64_t count, int64_t columns,
+                         const float *operand, int how, int64_t ahead, uint8_t *codes) {
+    bounded_any(c, INPUT_BF16, x, count, columns, operand, how, ahead, codes);
+}
+
+static void bounded_fp16(const cpu_cast *c, const void *x, int64_t count, int64_t columns,
+                         const float *operand, int how, int64_t ahead, uint8_t *codes) {
+    bounded_any(c, INPUT_FP16, x, count, columns, operand, how, ahead, codes);
 }
 
 // --------------------------------------------------------------------------------------- decoding
@@ -475,9 +666,13 @@ static void stream_end(void) { _mm_sfence(); }
 void cpu_kernels_avx512(cpu_kernels *k) {
     lanes_install(k);
     k->name = "avx512";
+    k->isa = QG_ISA_AVX512;
     k->cast[INPUT_FP32] = cast_fp32;
     k->cast[INPUT_BF16] = cast_bf16;
     k->cast[INPUT_FP16] = cast_fp16;
+    k->cast_bounded[INPUT_FP32] = bounded_fp32;
+    k->cast_bounded[INPUT_BF16] = bounded_bf16;
+    k->cast_bounded[INPUT_FP16] = bounded_fp16;
     k->decode = decode;
     k->pack4 = pack4;
     k->pack6 = pack6;

@@ -17,7 +17,8 @@ enum { INPUT_FP32, INPUT_BF16, INPUT_FP16, INPUT_COUNT };
 enum {
     APPLY_MULTIPLY,
     APPLY_DIVIDE,
-    APPLY_NOTHING // the operand is 1
+    APPLY_NOTHING, // the operand is 1
+    APPLY_POWER    // multiply by a power of two (`cast_bounded` kernels)
 };
 
 // --------------------------------------------------------------------------------------- encoding
@@ -37,6 +38,9 @@ typedef struct cpu_cast {
     uint32_t add, fold;
     uint8_t sign_mask, sign_shift;
     bool keeps_no_sign;
+    // Bounded kernels: the code of `high`, to which codes are clamped, and the mantissa bits.
+    bool is_boundable;
+    uint8_t high_code, mbits;
     // Integers: v * scale is clamped to low .. high and converted.
     float scale, low;
 } cpu_cast;
@@ -60,6 +64,8 @@ enum { UE4M3_CODES = 128 };
 typedef struct cpu_scales {
     int kind;
     uint32_t low, high;
+    // Under the scale of an ordinary amax bounded kernels may be used; with APPLY_POWER.
+    bool is_bounded, is_power;
     int32_t offset;       // POW2: code = field(amax) + offset + (fraction >= threshold)
     int32_t threshold[2]; // of an even and of an odd field
     bool is_float;        // POW2: X is stored as binary32
@@ -80,6 +86,7 @@ typedef struct cpu_decode {
 
 typedef struct cpu_kernels {
     const char *name;
+    qg_isa isa;
 
     // amax[g] = max(amax[g], magnitudes of group g), as binary32 bits; NaN counts as its bits.
     void (*amax[INPUT_COUNT])(const void *x, int64_t count, int64_t columns, uint32_t *amax);
@@ -102,6 +109,13 @@ typedef struct cpu_kernels {
     void (*cast[INPUT_COUNT])(const cpu_cast *c, const void *x, int64_t count, int64_t columns,
                               const float *operand, int how, int64_t ahead, uint8_t *codes);
 
+    // The same where every element is finite and no |v| exceeds four times `high`; NULL: there is
+    // none. With APPLY_POWER groups of zeros must have an operand of 1. May read three operands
+    // beyond the last.
+    void (*cast_bounded[INPUT_COUNT])(const cpu_cast *c, const void *x, int64_t count,
+                                      int64_t columns, const float *operand, int how, int64_t ahead,
+                                      uint8_t *codes);
+
     // q[i] = value of codes[i] times x of its group.
     void (*decode)(const cpu_decode *d, const uint8_t *codes, int64_t count, int64_t columns,
                    const float *x, int64_t ahead, float *q);
@@ -123,6 +137,9 @@ void cpu_kernels_avx512(cpu_kernels *k);
 
 // The table in use.
 const cpu_kernels *cpu_kernels_chosen(void);
+
+// Its instruction set, under the same cap and with VBMI if it is AVX-512.
+static inline qg_isa cpu_kernels_isa(void) { return cpu_kernels_chosen()->isa; }
 
 // ----------------------------------------------------------------------- what kernels fall back on
 

@@ -153,6 +153,7 @@ static void stream_end(void) {}
 void cpu_kernels_scalar(cpu_kernels *k) {
     *k = (cpu_kernels){
         .name = "scalar",
+        .isa = QG_ISA_SCALAR,
         .amax = {amax_fp32,  amax_bf16,  amax_fp16 },
         .scales = scales,
         .apply = {apply_fp32, apply_bf16, apply_fp16},

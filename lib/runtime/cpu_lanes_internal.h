@@ -1,7 +1,11 @@
 // The kernels that are the same text for every vector length, for a file of one instruction set to
 // include once. It says before: LANES (of 32 bits), lanes_max, lanes_max16 (unsigned 16 bits),
-// lanes_of_fp16, lanes_tree (the maxima of LANES vectors, in their order),
-// lanes_multiply (low and high half of products). Loops end in scalar code.
+// lanes_of_fp16, lanes_tree (the maxima of LANES vectors, in their order), lanes_tree16 (the same
+// of the lower and of the upper halves), lanes_zip (lower halves: maxima among the 16-bit lanes of
+// a, upper halves: of b), lanes_multiply (64-bit products of lower halves), lanes_store_quads
+// (pairs of 64-bit lanes, one of each vector: first those of even lanes), lanes_pick (entries of a
+// table of 128), and, if groups of LANES 16-bit elements are to be fast, LANES_HALVES and
+// lanes_tree_halves. Loops end in scalar code.
 #ifndef CPU_LANES_INTERNAL_H
 #define CPU_LANES_INTERNAL_H
 
@@ -18,6 +22,7 @@
 
 typedef uint32_t lanes_u __attribute__((vector_size(4 * LANES)));
 typedef int32_t lanes_i __attribute__((vector_size(4 * LANES)));
+typedef uint64_t lanes_w __attribute__((vector_size(4 * LANES)));
 typedef float lanes_f __attribute__((vector_size(4 * LANES)));
 typedef uint16_t lanes_half __attribute__((vector_size(2 * LANES)));
 typedef uint8_t lanes_byte __attribute__((vector_size(LANES)));
@@ -26,7 +31,14 @@ INLINE lanes_u lanes_max(lanes_u a, lanes_u b);
 INLINE lanes_u lanes_max16(lanes_u a, lanes_u b);
 INLINE lanes_u lanes_of_fp16(const uint16_t *x);
 INLINE lanes_u lanes_tree(const lanes_u *v);
-INLINE lanes_u lanes_multiply(lanes_u a, uint32_t b, lanes_u *high);
+INLINE lanes_u lanes_tree16(const lanes_u *v);
+INLINE lanes_u lanes_zip(lanes_u a, lanes_u b);
+#ifdef LANES_HALVES
+INLINE lanes_u lanes_tree_halves(const lanes_u *v);
+#endif
+INLINE lanes_w lanes_multiply(lanes_w a, uint32_t b);
+INLINE void lanes_store_quads(lanes_w low, lanes_w high, uint32_t *words);
+INLINE lanes_u lanes_pick(const float *table, lanes_u index);
 
 INLINE lanes_u lanes_load(const void *p) {
     lanes_u v;
@@ -119,9 +131,71 @@ INLINE void lanes_amax_of_groups(int type, const void *x, int64_t columns, uint3
     lanes_store(amax, lanes_max(largest, lanes_load(amax)));
 }
 
+// The largest of 16-bit magnitudes in halves, as binary32 bits.
+INLINE void lanes_put_amax16(int type, lanes_u halves, uint32_t *amax) {
+    if (type == INPUT_FP16) {
+        uint32_t lane[LANES];
+        lanes_store(lane, halves);
+        for (int g = 0; g < LANES; g++)
+            lane[g] = cpu_magnitude_fp16((uint16_t)lane[g]);
+        halves = lanes_load(lane);
+    } else {
+        halves <<= 16;
+    }
+    lanes_store(amax, lanes_max(halves, lanes_load(amax)));
+}
+
+// The largest magnitudes of whole vectors of 16-bit elements, lane by lane.
+INLINE lanes_u lanes_amax16(const uint16_t *x, int64_t count) {
+    lanes_u first = lanes_load(x) & 0x7fff7fffu;
+    for (int64_t i = 2 * LANES; i < count; i += 2 * LANES)
+        first = lanes_max16(first, lanes_load(x + i) & 0x7fff7fffu);
+    return first;
+}
+
+// Twice LANES groups, without widening: two groups share the halves of a vector's lanes.
+INLINE void lanes_amax_of_pairs(int type, const uint16_t *x, int64_t columns, uint32_t *amax) {
+    lanes_u pair[LANES], largest;
+#ifdef LANES_HALVES
+    if (columns == LANES) {
+        LANES_UNROLLED
+        for (int g = 0; g < LANES; g++)
+            pair[g] = lanes_load(x + 2 * LANES * g) & 0x7fff7fffu;
+        largest = lanes_tree_halves(pair);
+    } else
+#endif
+    {
+        LANES_UNROLLED
+        for (int g = 0; g < LANES; g++)
+            pair[g] = lanes_zip(lanes_amax16(x + g * columns, columns),
+                                lanes_amax16(x + (g + LANES) * columns, columns));
+        largest = lanes_tree16(pair);
+    }
+    lanes_put_amax16(type, largest & 0xffffu, amax);
+    lanes_put_amax16(type, largest >> 16, amax + LANES);
+}
+
+// As many groups as that does, which is what is returned.
+INLINE int64_t lanes_amax_run16(int type, const void *x, int64_t count, int64_t columns,
+                                uint32_t *amax) {
+    int64_t g = 0;
+    for (; (g + 2 * LANES) * columns <= count; g += 2 * LANES) {
+        const uint16_t *at = (const uint16_t *)x + g * columns;
+        if (columns == 32)
+            lanes_amax_of_pairs(type, at, 32, amax + g);
+        else
+            lanes_amax_of_pairs(type, at, 16, amax + g);
+    }
+    return g;
+}
+
 INLINE void lanes_amax_run(int type, const void *x, int64_t count, int64_t columns,
                            uint32_t *amax) {
     int64_t i = 0, g = 0;
+    if (type != INPUT_FP32 && (columns == 32 || columns == 16)) {
+        g = lanes_amax_run16(type, x, count, columns, amax);
+        i = g * columns;
+    }
     if (columns % LANES == 0) {
         // The frequent sizes as constants: their loops unroll.
         for (; i + LANES * columns <= count; i += LANES * columns, g += LANES) {
@@ -220,10 +294,8 @@ INLINE void lanes_put_scales(const cpu_scales *s, lanes_u bits, lanes_u operands
         lanes_store(stored, bits);
     }
     if (s->kind >= SCALES_UE4M3_MUL) {
-        uint32_t code[LANES];
-        lanes_store(code, bits & (UE4M3_CODES - 1u)); // lanes that are not ordinary hold anything
-        for (int i = 0; i < LANES; i++)
-            operand[i] = s->operands[code[i]];
+        // Lanes that are not ordinary hold anything.
+        lanes_store(operand, lanes_pick(s->operands, bits & (UE4M3_CODES - 1u)));
     } else {
         lanes_store(operand, operands);
     }
@@ -307,40 +379,45 @@ static void apply_fp16(const void *x, int64_t count, int64_t columns, const floa
     lanes_apply_any(INPUT_FP16, x, count, columns, operand, how, is_directed, v);
 }
 
-// LANES quads at once: qg_philox, lane by lane.
-INLINE void lanes_philox(uint64_t seed, uint32_t stream, uint64_t quad, uint32_t *words) {
-    uint32_t low[LANES], high[LANES], word[4][LANES];
-    for (int i = 0; i < LANES; i++) {
-        low[i] = (uint32_t)(quad + (uint64_t)i);
-        high[i] = (uint32_t)((quad + (uint64_t)i) >> 32);
+enum { ROUNDS = 10, PAIRS = LANES / 2 };
+
+typedef struct philox_keys {
+    lanes_w low[ROUNDS], high[ROUNDS];
+} philox_keys;
+
+// PAIRS quads: qg_philox in the lower halves of lanes of 64 bits, whose upper halves hold anything.
+// Quad i of the first half of `quad` and of the second take turns, as stores want them.
+INLINE void lanes_philox(const philox_keys *keys, uint32_t stream, lanes_w quad, uint32_t *words) {
+    lanes_w c0 = quad, c1 = quad >> 32, c2 = (lanes_w){0} + stream, c3 = {0};
+    for (int round = 0; round < ROUNDS; round++) {
+        lanes_w product0 = lanes_multiply(c0, 0xD2511F53u);
+        lanes_w product2 = lanes_multiply(c2, 0xCD9E8D57u);
+        c0 = product2 >> 32 ^ c1 ^ keys->low[round];
+        c1 = product2;
+        c2 = product0 >> 32 ^ c3 ^ keys->high[round];
+        c3 = product0;
     }
-    lanes_u c0 = lanes_load(low), c1 = lanes_load(high), c2 = (lanes_u){0} + stream, c3 = {0};
-    uint32_t key_low = (uint32_t)seed, key_high = (uint32_t)(seed >> 32);
-    for (int round = 0; round < 10; round++) {
-        lanes_u high0, high2;
-        lanes_u low0 = lanes_multiply(c0, 0xD2511F53u, &high0);
-        lanes_u low2 = lanes_multiply(c2, 0xCD9E8D57u, &high2);
-        c0 = high2 ^ c1 ^ key_low;
-        c1 = low2;
-        c2 = high0 ^ c3 ^ key_high;
-        c3 = low0;
-        key_low += 0x9E3779B9u;
-        key_high += 0xBB67AE85u;
-    }
-    lanes_store(word[0], c0);
-    lanes_store(word[1], c1);
-    lanes_store(word[2], c2);
-    lanes_store(word[3], c3);
-    for (int i = 0; i < LANES; i++)
-        for (int j = 0; j < 4; j++)
-            words[4 * i + j] = word[j][i];
+    lanes_store_quads((c0 & 0xffffffffu) | c1 << 32, (c2 & 0xffffffffu) | c3 << 32, words);
 }
 
 static void random_words(uint64_t seed, uint32_t stream, uint64_t first, int64_t count,
                          uint32_t *words) {
+    philox_keys keys;
+    uint64_t order[PAIRS];
+    lanes_w turns;
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        keys.low[round] = (lanes_w){0} + ((uint32_t)seed + round * 0x9E3779B9u);
+        keys.high[round] = (lanes_w){0} + ((uint32_t)(seed >> 32) + round * 0xBB67AE85u);
+    }
+    for (uint64_t i = 0; i < PAIRS; i++)
+        order[i] = i / 2 + i % 2 * (PAIRS / 2);
+    memcpy(&turns, order, sizeof turns);
     int64_t i = 0;
-    for (; i + 4 * LANES <= count; i += 4 * LANES)
-        lanes_philox(seed, stream, (first + (uint64_t)i) / 4, words + i);
+    for (; i + 8 * PAIRS <= count; i += 8 * PAIRS) {
+        lanes_w quad = turns + (first + (uint64_t)i) / 4;
+        lanes_philox(&keys, stream, quad, words + i);
+        lanes_philox(&keys, stream, quad + (uint64_t)PAIRS, words + i + 4 * PAIRS);
+    }
     cpu_random(seed, stream, first + (uint64_t)i, count - i, words + i);
 }
 

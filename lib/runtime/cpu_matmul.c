@@ -554,7 +554,7 @@ static qg_status check_options(const qg_matmul_options *options, int64_t m, int6
     return QG_OK;
 }
 
-qg_status qg_cpu_scaled_matmul(const qg_unit *unit, const qg_matmul_options *options, int64_t m,
+static qg_status scaled_matmul(const qg_unit *unit, const qg_matmul_options *options, int64_t m,
                                int64_t n, int64_t k, const qg_matmul_operand *a,
                                const qg_matmul_operand *b, void *out, const char **impl) {
     matmul_view view_a, view_b;
@@ -582,6 +582,15 @@ qg_status qg_cpu_scaled_matmul(const qg_unit *unit, const qg_matmul_options *opt
     close_workspace(&w);
     if (status == QG_OK && impl)
         *impl = name_of(p.is_narrow, !p.is_narrow);
+    return status;
+}
+
+qg_status qg_cpu_scaled_matmul(const qg_unit *unit, const qg_matmul_options *options, int64_t m,
+                               int64_t n, int64_t k, const qg_matmul_operand *a,
+                               const qg_matmul_operand *b, void *out, const char **impl) {
+    qg_fp_state saved = qg_fp_enter();
+    qg_status status = scaled_matmul(unit, options, m, n, k, a, b, out, impl);
+    qg_fp_leave(saved);
     return status;
 }
 
@@ -617,7 +626,7 @@ static qg_status check_experts(int64_t n, int64_t k, int64_t groups, const int64
     return QG_OK;
 }
 
-qg_status qg_cpu_grouped_matmul(const qg_matmul_options *options, int64_t m, int64_t n, int64_t k,
+static qg_status grouped_matmul(const qg_matmul_options *options, int64_t m, int64_t n, int64_t k,
                                 const qg_matmul_operand *a, int64_t groups, const int64_t *offsets,
                                 const int64_t *expert, int64_t experts, const qg_matmul_operand *b,
                                 void *out, const char **impl) {
@@ -661,5 +670,16 @@ qg_status qg_cpu_grouped_matmul(const qg_matmul_options *options, int64_t m, int
     close_workspace(&w);
     if (status == QG_OK && impl)
         *impl = name_of(narrow, wide);
+    return status;
+}
+
+qg_status qg_cpu_grouped_matmul(const qg_matmul_options *options, int64_t m, int64_t n, int64_t k,
+                                const qg_matmul_operand *a, int64_t groups, const int64_t *offsets,
+                                const int64_t *expert, int64_t experts, const qg_matmul_operand *b,
+                                void *out, const char **impl) {
+    qg_fp_state saved = qg_fp_enter();
+    qg_status status =
+        grouped_matmul(options, m, n, k, a, groups, offsets, expert, experts, b, out, impl);
+    qg_fp_leave(saved);
     return status;
 }

@@ -1,6 +1,6 @@
 // The scalar kernels of products, and the choice. See cpu_matmul_kernels_internal.h.
+#include <cpu_kernels_internal.h>
 #include <cpu_matmul_rows_internal.h>
-#include <qg_init.h>
 
 static void narrow(const matmul_table *t, const uint8_t *codes, int64_t stride, int64_t rows,
                    int64_t count, uint16_t *out, int64_t out_stride) {
@@ -29,7 +29,7 @@ const matmul_kernels qg_matmul_kernels_scalar = {
 
 const matmul_kernels *qg_matmul_kernels_choose(int scalar) {
 #ifdef QG_HAVE_AVX512
-    if (!scalar && qg_cpu_has(QG_ISA_AVX512) && qg_cpu_detect().avx512vbmi)
+    if (!scalar && cpu_kernels_isa() == QG_ISA_AVX512)
         return &qg_matmul_kernels_avx512;
 #endif
     (void)scalar;

@@ -51,7 +51,7 @@ typedef struct matmul_kernels {
 extern const matmul_kernels qg_matmul_kernels_scalar;
 extern const matmul_kernels qg_matmul_kernels_avx512;
 
-// The best of this processor; scalar where `scalar` is set.
+// Those of the set of cpu_kernels_isa, or the next lower; scalar where `scalar` is set.
 const matmul_kernels *qg_matmul_kernels_choose(int scalar);
 
 #endif

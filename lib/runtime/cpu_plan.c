@@ -27,7 +27,10 @@ static void set_fused_float(cpu_cast *c, const qg_format_info *info) {
         c->high = (float)qg_decode_magnitude(info, largest + 1);
     else
         return;
-    uint32_t field = e->grid + 23 - m; // of the sum at the smallest normal
+    c->high_code = (uint8_t)(overflows_to(e, largest) ? largest : largest + 1);
+    c->mbits = (uint8_t)m;
+    c->is_boundable = c->high_code + (2u << m) <= 255; // what is below four times `high` has a byte
+    uint32_t field = e->grid + 23 - m;                 // of the sum at the smallest normal
     c->is_fused = true;
     c->least = qg_float_of_bits(e->grid << 23);
     c->add = ((23 - m) << 23) + ((0u - (field << m)) & 255);
@@ -110,6 +113,21 @@ static void set_exponent_rule(cpu_scales *s, const qg_scaler *q) {
     s->kind = SCALES_POW2;
     s->offset = exponent[0] + 127 - 128;
     s->is_float = q->scale_format == QG_FORMAT_FP32;
+}
+
+// v is at most 2 * 2^-offset under an exponent rule, F and a rounding error under a quotient; a
+// UE4M3 scale may be clamped. APPLY_POWER moves the smallest normal to where x is, and the sum of
+// its anchor and x must stay normal and finite at every scale of an ordinary amax.
+static void set_bounds(cpu_scales *s, const cpu_cast *c) {
+    int largest = s->kind == SCALES_POW2 ? 1 - s->offset : qg_float_exponent_up(s->f) + 1;
+    if (!c->is_boundable || s->kind == SCALES_NONE || s->kind >= SCALES_UE4M3_MUL ||
+        largest > 127 || qg_float_pow2(largest) > 4.0f * c->high)
+        return;
+    s->is_bounded = true;
+    int32_t grid = (int32_t)c->encoder.grid - 127 + s->offset;
+    s->is_power = s->kind == SCALES_POW2 && c->encoder.grid <= 254 - 24 &&
+                  (int32_t)(s->low >> 23) + grid >= 1 &&
+                  (int32_t)(s->high >> 23) + 1 + grid <= 254 - 24;
 }
 
 static void set_ue4m3_rule(cpu_scales *s, const cpu_plan *p) {
@@ -223,6 +241,8 @@ cpu_plan cpu_plan_of(const qg_recipe *recipe, qg_format input_type, float tensor
     else if (rule == QG_RULE_AMAX || rule == QG_RULE_AMAX_UE4M3)
         p.how = APPLY_DIVIDE;
     p.scales = scales_of(&p);
+    if (p.cast.is_fused && !p.cast.is_int)
+        set_bounds(&p.scales, &p.cast);
     return p;
 }
 

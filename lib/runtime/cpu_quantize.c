@@ -37,6 +37,8 @@ typedef struct scratch {
     float *operand, *v;
     uint8_t *stored, *is_again, *codes, *packed;
     bool has_again;
+    // All elements count and are finite, and no scale is further from its amax than usual.
+    bool is_bounded;
 } scratch;
 
 static int64_t scratch_bytes(const quantizer *q) {
@@ -90,39 +92,49 @@ static void find_amaxes(const quantizer *q, const cpu_task *task, scratch *s) {
     for (int64_t row = task->row_begin; row < task->row_end; row++)
         q->kernels->amax[q->plan.type](element_at(q, row, task->column), task->width,
                                        q->tiling.columns, s->amax);
+    s->is_bounded = q->plan.scales.is_bounded;
     if (counted == 0x7fffffffu)
         return;
     for (int64_t block = 0; block < task->blocks; block++)
-        if (s->amax[block] > counted)
+        if (s->amax[block] > counted) {
             s->amax[block] = qg_bits_of_float(amax_by_element(q, task, block));
+            s->is_bounded = false;
+        }
+}
+
+// Of one share of the tensor's elements.
+static float amax_of_share(const quantizer *q, int member, int team) {
+    enum { PART = 1 << 16 };
+    int policy = q->plan.scaler.recipe.amax;
+    int64_t elements = q->tiling.m * q->tiling.k, parts = qg_ceil_divide(elements, PART);
+    float amax = 0.0f;
+    qg_fp_state saved = qg_fp_enter(); // fp16 subnormals become numbers here
+    for (int64_t part = member; part < parts; part += team) {
+        const char *x = (const char *)q->x + part * PART * q->element_bytes;
+        int64_t count = elements - part * PART < PART ? elements - part * PART : PART;
+        uint32_t bits = 0;
+        q->kernels->amax[q->plan.type](x, count, count, &bits);
+        if (bits <= counted_magnitude(policy)) {
+            amax = qg_amax_step(policy, amax, qg_float_of_bits(bits));
+            continue;
+        }
+        for (int64_t i = 0; i < count; i++)
+            amax = qg_amax_step(policy, amax, cpu_element(q->plan.type, x, i));
+    }
+    qg_fp_leave(saved);
+    return amax;
 }
 
 // Of the whole tensor, by an exact reduction.
 static float amax_of_tensor(const quantizer *q) {
-    enum { SHARE = 1 << 16 };
-    int policy = q->plan.scaler.recipe.amax;
-    int64_t elements = q->tiling.m * q->tiling.k, shares = qg_ceil_divide(elements, SHARE);
     float amax = 0.0f;
+    if (q->tiling.threads == 1)
+        return amax_of_share(q, 0, 1);
 #pragma omp parallel num_threads(q->tiling.threads)
     {
-        qg_fp_state saved = qg_fp_enter(); // fp16 subnormals become numbers here
-        float part = 0.0f;
-#pragma omp for schedule(static)
-        for (int64_t share = 0; share < shares; share++) {
-            const char *x = (const char *)q->x + share * SHARE * q->element_bytes;
-            int64_t count = elements - share * SHARE < SHARE ? elements - share * SHARE : SHARE;
-            uint32_t bits = 0;
-            q->kernels->amax[q->plan.type](x, count, count, &bits);
-            if (bits <= counted_magnitude(policy)) {
-                part = qg_amax_step(policy, part, qg_float_of_bits(bits));
-                continue;
-            }
-            for (int64_t i = 0; i < count; i++)
-                part = qg_amax_step(policy, part, cpu_element(q->plan.type, x, i));
-        }
+        float share = amax_of_share(q, thread_index(), thread_team());
 #pragma omp critical(qg_cpu_amax)
-        amax = qg_amax_step(policy, amax, part);
-        qg_fp_leave(saved);
+        amax = qg_amax_step(q->plan.scaler.recipe.amax, amax, share);
     }
     return amax;
 }
@@ -169,17 +181,28 @@ static void set_scale(const quantizer *q, scratch *s, int64_t block, uint32_t bi
     s->has_again |= is_again;
 }
 
+// Whether any other operand would give blocks of zeros the same codes.
+static bool zeros_are_coded_alike(const quantizer *q) {
+    return !q->usual_is_again && q->usual_operand > 0.0f && qg_float_is_finite(q->usual_operand);
+}
+
 // Blocks that the kernel left: every block, or those whose amax is 0, NaN, infinite or extreme.
 static void find_scales_by_function(const quantizer *q, const cpu_task *task, scratch *s,
                                     bool all) {
     for (int64_t block = 0; block < task->blocks; block++) {
         uint32_t amax = s->amax[block];
+        s->is_again[block] = false;
         if (!all && amax - q->plan.scales.low <= q->plan.scales.high - q->plan.scales.low)
             continue;
         if (amax == 0 && !q->plan.needs_elements) {
             set_scale(q, s, block, q->usual.bits, q->usual_operand, q->usual_is_again);
+            if (zeros_are_coded_alike(q))
+                s->operand[block] = 1.0f; // which bounded kernels may invert
+            else
+                s->is_bounded = false;
             continue;
         }
+        s->is_bounded = false;
         qg_block_scale scale = scale_by_function(q, task, block, amax);
         float operand;
         bool fits = cpu_operand_of(&q->plan, &scale, block_is_finite(q, amax), &operand);
@@ -190,7 +213,6 @@ static void find_scales_by_function(const quantizer *q, const cpu_task *task, sc
 static void find_scales(const quantizer *q, const cpu_task *task, scratch *s) {
     bool all = q->plan.scales.kind == SCALES_NONE, is_done = false;
     s->has_again = false;
-    memset(s->is_again, 0, (size_t)task->blocks);
     if (!all)
         is_done = q->kernels->scales(&q->plan.scales, s->amax, task->blocks, s->stored, s->operand);
     if (!is_done)
@@ -281,7 +303,11 @@ static void encode_row(const quantizer *q, const cpu_task *task, scratch *s, int
     const cpu_kernels *k = q->kernels;
     uint8_t *out = q->codes + cpu_code_place(t, row, task->column);
     uint8_t *codes = t->bits || t->streams ? s->codes : out, *packed = t->streams ? s->packed : out;
-    if (q->plan.cast.is_fused && k->cast[q->plan.type])
+    if (s->is_bounded && k->cast_bounded[q->plan.type])
+        k->cast_bounded[q->plan.type](
+            &q->plan.cast, element_at(q, row, task->column), task->width, t->columns, s->operand,
+            q->plan.scales.is_power ? APPLY_POWER : q->plan.how, q->ahead, codes);
+    else if (q->plan.cast.is_fused && k->cast[q->plan.type])
         k->cast[q->plan.type](&q->plan.cast, element_at(q, row, task->column), task->width,
                               t->columns, s->operand, q->plan.how, q->ahead, codes);
     else
@@ -319,30 +345,33 @@ static void set_usual(const quantizer *q, scratch *s) {
         set_scale(q, s, block, q->usual.bits, q->usual_operand, q->usual_is_again);
 }
 
+static void run_share(const quantizer *q, void *room, int member, int team) {
+    qg_fp_state saved = qg_fp_enter();
+    scratch s = scratch_at(q, (char *)room + member * scratch_bytes(q));
+    if (q->is_uniform || q->plan.is_constant)
+        set_usual(q, &s);
+    int64_t end = cpu_first_task(&q->tiling, member + 1, team);
+    for (int64_t i = cpu_first_task(&q->tiling, member, team); i < end; i++) {
+        cpu_task task = cpu_task_at(&q->tiling, i);
+        run_task(q, &task, &s);
+    }
+    q->kernels->stream_end();
+    qg_fp_leave(saved);
+}
+
+// A team may be smaller than asked for. One thread needs none: to enter a parallel region and leave
+// it takes as long as some thousand elements.
 static qg_status run_tasks(const quantizer *q) {
-    int64_t bytes = scratch_bytes(q);
     void *room;
-    qg_status status = qg_allocate(&room, q->tiling.threads, bytes, "scratch of the threads");
+    qg_status status =
+        qg_allocate(&room, q->tiling.threads, scratch_bytes(q), "scratch of the threads");
     if (status != QG_OK)
         return status;
-    // A team may be smaller than asked for, and its members are numbered.
-    int64_t next = 0;
+    if (q->tiling.threads == 1) {
+        run_share(q, room, 0, 1);
+    } else {
 #pragma omp parallel num_threads(q->tiling.threads)
-    {
-        int64_t mine;
-#pragma omp atomic capture
-        mine = next++;
-        qg_fp_state saved = qg_fp_enter();
-        scratch s = scratch_at(q, (char *)room + mine * bytes);
-        if (q->is_uniform || q->plan.is_constant)
-            set_usual(q, &s);
-#pragma omp for schedule(static)
-        for (int64_t i = 0; i < q->tiling.tasks; i++) {
-            cpu_task task = cpu_task_at(&q->tiling, i);
-            run_task(q, &task, &s);
-        }
-        q->kernels->stream_end();
-        qg_fp_leave(saved);
+        run_share(q, room, thread_index(), thread_team());
     }
     qg_release(room);
     return QG_OK;
@@ -437,6 +466,27 @@ static qg_status quantize_widened(quantizer *q, const qg_recipe *recipe, const q
     return status;
 }
 
+// A plan takes as long as some thousand elements, and calls tend to repeat their recipe.
+static cpu_plan recent_plan(const qg_recipe *recipe, qg_format input_type, float history) {
+    static _Thread_local struct {
+        qg_recipe recipe;
+        qg_format input_type;
+        float history;
+        bool is_set;
+        cpu_plan plan;
+    } last;
+    uint32_t bits = qg_bits_of_float(history);
+    if (!last.is_set || memcmp(&last.recipe, recipe, sizeof *recipe) != 0 ||
+        last.input_type != input_type || qg_bits_of_float(last.history) != bits) {
+        last.plan = cpu_plan_of(recipe, input_type, history);
+        memcpy(&last.recipe, recipe, sizeof *recipe); // padding too
+        last.input_type = input_type;
+        last.history = history;
+        last.is_set = true;
+    }
+    return last.plan;
+}
+
 qg_status qg_cpu_quantize(const qg_recipe *recipe, const qg_quantize_options *options,
                           const qg_storage *storage, int64_t m, int64_t k, const void *x,
                           uint8_t *codes, uint8_t *scales, float *tensor_scale, const char **impl) {
@@ -453,7 +503,7 @@ qg_status qg_cpu_quantize(const qg_recipe *recipe, const qg_quantize_options *op
     q.order = storage->order;
     q.element_bytes = options->input_type == QG_FORMAT_FP32 ? 4 : 2;
     float history = recipe->rule == QG_RULE_DELAYED ? history_amax(options) : 0.0f;
-    q.plan = cpu_plan_of(recipe, options->input_type, history);
+    q.plan = recent_plan(recipe, options->input_type, history);
     if (impl)
         *impl = q.plan.is_direct ? q.kernels->name : "emulator";
     if (!q.plan.is_direct)

@@ -43,6 +43,11 @@ typedef struct cpu_task {
 
 cpu_task cpu_task_at(const cpu_tiling *tiling, int64_t i);
 
+// The first task of a member of a team; its last is the one before the next member's first.
+static inline int64_t cpu_first_task(const cpu_tiling *t, int member, int team) {
+    return t->tasks / team * member + t->tasks % team * member / team;
+}
+
 // Where the scales of a run of blocks lie: block (row, column + i) is at base + (i / 4) * tile +
 // (i % 4) * step for every order.
 typedef struct cpu_scale_run {

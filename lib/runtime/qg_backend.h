@@ -56,7 +56,7 @@ typedef struct qg_backend {
                                const qg_matmul_operand *b, void *out, const char **impl);
 } qg_backend;
 
-// The i-th backend, NULL past the end; that of a name, NULL for another word.
+// The i-th backend, NULL past the end; that of a name, NULL for NULL or another word.
 const qg_backend *qg_backend_at(size_t i);
 const qg_backend *qg_backend_find(const char *name);
 

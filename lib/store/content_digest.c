@@ -88,7 +88,7 @@ static void put_block(unsigned char *to, const char *elements, const int64_t *ro
     }
 }
 
-enum { NO_TEXT = UINT32_MAX };
+static const uint32_t NO_TEXT = UINT32_MAX;
 
 // The text `native` of column unit, NO_TEXT if no row has it.
 static uint32_t find_native(const qg_table *table) {

@@ -570,11 +570,19 @@ START_TEST(the_bound_is_not_absurdly_loose) {
 }
 END_TEST
 
+START_TEST(conversions_obey_the_cap) {
+    ck_assert_int_eq(qg_cpu_use_isa("scalar"), QG_OK);
+    ck_assert_str_eq(qg_matmul_kernels_choose(0)->name, "scalar");
+    ck_assert_int_eq(qg_cpu_use_isa(NULL), QG_OK);
+}
+END_TEST
+
 int main(void) {
     // The largest share is gathered from test to test: no process of its own for each.
     setenv("CK_FORK", "no", 0);
     const TTest *const tests[] = {
         outputs_round_once_to_nearest_even,
+        conversions_obey_the_cap,
         every_pair_of_recipes_is_within_the_bound,
         every_format_and_layout_is_within_the_bound,
         shapes_are_within_the_bound,
