@@ -85,6 +85,22 @@ static inline qg_plan *plan_of_line(const char *line) {
     return plan;
 }
 
+// Field by field: padding between them says nothing.
+static inline bool same_recipe(const qg_recipe *a, const qg_recipe *b) {
+    return a->element == b->element && a->layout.kind == b->layout.kind &&
+           a->layout.rows == b->layout.rows && a->layout.columns == b->layout.columns &&
+           a->rule == b->rule && a->structure == b->structure &&
+           a->conversion.rounding.mode == b->conversion.rounding.mode &&
+           a->conversion.rounding.bits == b->conversion.rounding.bits &&
+           a->conversion.overflow == b->conversion.overflow &&
+           a->conversion.nan == b->conversion.nan && a->amax == b->amax &&
+           a->zero_scale == b->zero_scale && a->nan_scale == b->nan_scale &&
+           a->inf_scale == b->inf_scale && a->nan_element == b->nan_element &&
+           a->eps_on == b->eps_on && a->huge_inverse == b->huge_inverse && a->eps == b->eps &&
+           a->block_scale_min == b->block_scale_min && a->fixed_scale == b->fixed_scale &&
+           a->margin == b->margin;
+}
+
 // Whether a line runs the case alone.
 static inline void check_line(const char *line, const qg_case *c) {
     ck_assert_ptr_null(strchr(line, '\n'));
@@ -93,7 +109,7 @@ static inline void check_line(const char *line, const qg_case *c) {
                   (long long)qg_plan_count(alone));
     const qg_case *again = qg_plan_case(alone, 0);
     ck_assert_msg(again->id == c->id, "%s", line);
-    ck_assert_mem_eq(again->recipe, c->recipe, sizeof *c->recipe);
+    ck_assert(same_recipe(again->recipe, c->recipe));
     qg_plan_free(alone);
 }
 
