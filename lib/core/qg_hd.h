@@ -15,10 +15,12 @@
 #define QG_STATIC_ASSERT(condition, name) static_assert(condition, #name)
 #define QG_EXTERN_C_BEGIN extern "C" {
 #define QG_EXTERN_C_END }
+#define QG_ZEROED {} // a struct of zeros, without a warning in either language
 #else
 #define QG_STATIC_ASSERT(condition, name) _Static_assert(condition, #name)
 #define QG_EXTERN_C_BEGIN
 #define QG_EXTERN_C_END
+#define QG_ZEROED {0}
 #endif
 
 #endif

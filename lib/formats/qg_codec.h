@@ -122,7 +122,7 @@ typedef struct qg_unrounded {
 
 // significand / 2^drop, split at the binary point. significand < 2^53.
 QG_HD qg_unrounded qg_split(uint64_t significand, int drop) {
-    qg_unrounded u = {0};
+    qg_unrounded u = QG_ZEROED;
     if (drop <= 0) {
         u.floor = significand << -drop;
     } else if (drop < 64) {

@@ -118,7 +118,7 @@ QG_HD int qg_format_is_minifloat(qg_format format) {
 }
 
 QG_HD qg_format_info qg_format_describe_minifloat(qg_format format) {
-    qg_format_info info = {0};
+    qg_format_info info = QG_ZEROED;
     info.kind = QG_KIND_FLOAT;
     info.sign = 1;
     info.ebits = (uint8_t)(format & 15);
@@ -134,7 +134,7 @@ QG_HD qg_format_info qg_format_describe_minifloat(qg_format format) {
 
 // The descriptor of a format. An id outside the table gives a descriptor with bits = 0.
 QG_HD qg_format_info qg_format_describe(qg_format format) {
-    qg_format_info info = {0};
+    qg_format_info info = QG_ZEROED;
     if (qg_format_is_minifloat(format))
         return qg_format_describe_minifloat(format);
     switch (format) {

@@ -379,11 +379,16 @@ QG_HD qg_block_scale qg_scale_ue4m3(const qg_scaler *q, float amax, const qg_blo
 
 // The policy for an amax: QG_EDGE_BY_RULE where the rule's formula decides.
 QG_HD int qg_edge_of(const qg_recipe *recipe, float amax) {
-    if (qg_float_is_nan(amax))
-        return recipe->nan_scale == QG_EDGE_BY_RULE ? QG_EDGE_NAN : recipe->nan_scale;
-    return qg_float_is_inf(amax) ? recipe->inf_scale
-           : amax == 0.0f        ? recipe->zero_scale
-                                 : QG_EDGE_BY_RULE;
+    int edge = QG_EDGE_BY_RULE;
+    if (qg_float_is_nan(amax)) {
+        edge = recipe->nan_scale;
+        return edge == QG_EDGE_BY_RULE ? (int)QG_EDGE_NAN : edge;
+    }
+    if (qg_float_is_inf(amax))
+        edge = recipe->inf_scale;
+    else if (amax == 0.0f)
+        edge = recipe->zero_scale;
+    return edge;
 }
 
 // The scale of a block. amax: of its elements, by qg_amax_step with the recipe's policy. b: its

@@ -77,7 +77,7 @@ int main() {
     return good ? 0 : 1;
 }
 CC
-    g++ -std=c++17 "${cflags[@]}" "$scratch/consumer.cc" "${shared[@]}" -o "$scratch/cxx"
+    g++ -std=c++17 -Wall -Wextra -Werror "${cflags[@]}" "$scratch/consumer.cc" "${shared[@]}" -o "$scratch/cxx"
     "$scratch/cxx" || fail "the C++ consumer failed"
 fi
 
