@@ -107,7 +107,7 @@ static void compare_with_slow_model(qg_format type, int digits, int least_expone
         xx += (long double)x[i] * x[i], ee += e * e, abs_e += fabsl(e);
         e_sign_x += x[i] > 0 ? e : -e;
         max_ulp = in_ulps > max_ulp ? in_ulps : max_ulp;
-        hist[e == 0 ? 0 : in_ulps < 2 ? 1 : (int)floor(log2(in_ulps)) + 1]++;
+        hist[e == 0 ? 0 : in_ulps < 2 ? 1 : ilogb(in_ulps) + 1]++;
         flips += q[i] != 0 && (q[i] < 0) != (x[i] < 0);
     }
     qg_sums s = measure(MANY, x, q, type);
