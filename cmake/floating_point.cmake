@@ -5,7 +5,7 @@
 set(unsafe fast-math Ofast unsafe-math-optimizations associative-math reciprocal-math
            finite-math-only fp-contract=fast use_fast_math)
 foreach(variable CMAKE_C_FLAGS CMAKE_C_FLAGS_DEBUG CMAKE_C_FLAGS_RELEASE
-                 CMAKE_C_FLAGS_RELWITHDEBINFO CMAKE_C_FLAGS_MINSIZEREL CMAKE_CUDA_FLAGS
+                 CMAKE_C_FLAGS_RELWITHDEBINFO CMAKE_C_FLAGS_MINSIZEREL CMAKE_CXX_FLAGS CMAKE_CUDA_FLAGS
                  CMAKE_EXE_LINKER_FLAGS CMAKE_SHARED_LINKER_FLAGS)
     foreach(word IN LISTS unsafe)
         if(" ${${variable}} " MATCHES " --?f?${word} ")
@@ -15,4 +15,4 @@ foreach(variable CMAKE_C_FLAGS CMAKE_C_FLAGS_DEBUG CMAKE_C_FLAGS_RELEASE
     endforeach()
 endforeach()
 
-add_compile_options($<$<COMPILE_LANGUAGE:C>:-ffp-contract=off>)
+add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-ffp-contract=off>)

@@ -75,6 +75,7 @@
 #include <qg_encode32.h>
 #include <qg_format.h>
 #include <qg_format_name.h>
+#include <qg_input.h>
 #include <qg_pack.h>
 
 #include <qg_layout.h>
@@ -82,6 +83,7 @@
 #include <qg_scale_order.h>
 
 #include <qg_block_scale.h>
+#include <qg_ordinary_scale.h>
 #include <qg_recipe.h>
 #include <qg_recipe_name.h>
 #include <qg_scale_rule.h>

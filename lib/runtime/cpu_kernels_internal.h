@@ -7,6 +7,8 @@
 #include <qg_block_scale.h>
 #include <qg_encode32.h>
 #include <qg_init.h>
+#include <qg_input.h>
+#include <qg_ordinary_scale.h>
 #include <qg_philox.h>
 #include <stdbool.h>
 
@@ -45,36 +47,6 @@ typedef struct cpu_cast {
     float scale, low;
 } cpu_cast;
 
-// ----------------------------------------------------------------------------------------- scales
-
-enum {
-    SCALES_NONE, // only qg_block_scale_of knows
-    SCALES_POW2,
-    SCALES_AMAX,
-    SCALES_AMAX_RCP,
-    SCALES_AMAX_MUL,
-    SCALES_UE4M3_MUL, // code of amax * factor
-    SCALES_UE4M3_DIV  // code of clamp(amax / f / divisor, least, 448)
-};
-
-enum { UE4M3_CODES = 128 };
-
-// The scales of ordinary amaxes, those with low <= bits <= high: positive and finite, and no bound,
-// clamp or subnormal number takes part. Other lanes may hold anything: the caller does them again.
-typedef struct cpu_scales {
-    int kind;
-    uint32_t low, high;
-    // Under the scale of an ordinary amax bounded kernels may be used; with APPLY_POWER.
-    bool is_bounded, is_power;
-    int32_t offset;       // POW2: code = field(amax) + offset + (fraction >= threshold)
-    int32_t threshold[2]; // of an even and of an odd field
-    bool is_float;        // POW2: X is stored as binary32
-    float f;              // F
-    float factor, divisor, least;
-    uint32_t least_code; // UE4M3
-    float operands[UE4M3_CODES];
-} cpu_scales;
-
 // --------------------------------------------------------------------------------------- decoding
 
 typedef struct cpu_decode {
@@ -91,8 +63,9 @@ typedef struct cpu_kernels {
     // amax[g] = max(amax[g], magnitudes of group g), as binary32 bits; NaN counts as its bits.
     void (*amax[INPUT_COUNT])(const void *x, int64_t count, int64_t columns, uint32_t *amax);
 
-    // stored: n fields of 1 byte (E8M0, UE4M3) or 4. Whether every amax was ordinary.
-    bool (*scales)(const cpu_scales *s, const uint32_t *amax, int64_t n, uint8_t *stored,
+    // stored: n fields of 1 byte (E8M0, UE4M3) or 4. Whether every amax was ordinary; lanes of others
+    // may hold anything, the caller does them again.
+    bool (*scales)(const qg_ordinary_scales *s, const uint32_t *amax, int64_t n, uint8_t *stored,
                    float *operand);
 
     // v: (count). is_directed: see cpu_cast.
@@ -143,24 +116,12 @@ static inline qg_isa cpu_kernels_isa(void) { return cpu_kernels_chosen()->isa; }
 
 // ----------------------------------------------------------------------- what kernels fall back on
 
-// The bits of a binary16's magnitude as binary32.
-static inline uint32_t cpu_magnitude_fp16(uint16_t bits) {
-    uint32_t magnitude = bits & 0x7fff;
-    if (magnitude >= 0x7c00)
-        return 0x7f800000u | (magnitude & 0x3ff) << 13;
-    if (magnitude >= 0x0400)
-        return (magnitude << 13) + (112u << 23);
-    return qg_bits_of_float((float)magnitude * 0x1p-24f);
-}
-
 // One of the end of a run, or of a set without vectors.
 static inline float cpu_element(int type, const void *x, int64_t i) {
     if (type == INPUT_FP32)
         return ((const float *)x)[i];
     uint16_t bits = ((const uint16_t *)x)[i];
-    if (type == INPUT_BF16)
-        return qg_float_of_bits((uint32_t)bits << 16);
-    return qg_float_of_bits((uint32_t)(bits & 0x8000) << 16 | cpu_magnitude_fp16(bits));
+    return type == INPUT_BF16 ? qg_float_of_bf16(bits) : qg_float_of_fp16(bits);
 }
 
 static inline const void *cpu_at(int type, const void *x, int64_t i) {

@@ -32,64 +32,18 @@ static void amax_fp16(const void *x, int64_t count, int64_t columns, uint32_t *a
 
 // ----------------------------------------------------------------------------------------- scales
 
-static uint32_t ue4m3_code(float v) {
-    float bounded = v > 448.0f ? 448.0f : v, step = bounded < 0x1p-6f ? 0x1p-6f : bounded;
-    // The sum's ulp is the spacing of E4M3 at v. Its exponent field is 20 above v's: the bias in
-    // the low bits makes field and multiple of the spacing add up to the code.
-    uint32_t bias = (256 - (((127 - 6 + 20) << 3) & 255)) & 255;
-    float anchor = qg_float_of_bits((qg_bits_of_float(step) & 0x7f800000u) + (20u << 23) + bias);
-    uint32_t sum = qg_bits_of_float(bounded + anchor);
-    return ((sum >> 20) + sum) & 255;
-}
-
-static void one_scale(const cpu_scales *s, uint32_t amax, uint32_t *bits, float *operand) {
-    float a = qg_float_of_bits(amax), x;
-    switch (s->kind) {
-    case SCALES_POW2: {
-        uint32_t field = amax >> 23, fraction = amax & 0x007fffffu;
-        uint32_t code =
-            field + (uint32_t)s->offset + ((int32_t)fraction >= s->threshold[field & 1]);
-        *bits = s->is_float ? code << 23 : code;
-        *operand = qg_float_of_bits((254 - code) << 23);
-        return;
-    }
-    case SCALES_AMAX:
-        x = a / s->f;
-        *bits = qg_bits_of_float(x);
-        *operand = x;
-        return;
-    case SCALES_AMAX_RCP:
-        x = a / s->f;
-        *bits = qg_bits_of_float(x);
-        *operand = 1.0f / x;
-        return;
-    case SCALES_AMAX_MUL:
-        *operand = s->f / a;
-        *bits = qg_bits_of_float(1.0f / *operand);
-        return;
-    default: {
-        float v = s->kind == SCALES_UE4M3_MUL ? a * s->factor : a / s->f / s->divisor;
-        uint32_t code = ue4m3_code(v < s->least ? s->least : v);
-        code = code < s->least_code ? s->least_code : code;
-        *bits = code;
-        *operand = s->operands[code];
-    }
-    }
-}
-
-static bool scales(const cpu_scales *s, const uint32_t *amax, int64_t n, uint8_t *stored,
+static bool scales(const qg_ordinary_scales *s, const uint32_t *amax, int64_t n, uint8_t *stored,
                    float *operand) {
-    bool is_byte = s->kind >= SCALES_UE4M3_MUL || (s->kind == SCALES_POW2 && !s->is_float);
+    int bytes = qg_ordinary_scale_bytes(s);
     bool are_ordinary = true;
     for (int64_t i = 0; i < n; i++) {
-        uint32_t bits = 0;
-        if (amax[i] < s->low || amax[i] > s->high) {
+        if (!qg_is_ordinary(s, amax[i])) {
             are_ordinary = false;
             continue;
         }
-        one_scale(s, amax[i], &bits, &operand[i]);
-        for (int b = 0; b < (is_byte ? 1 : 4); b++)
-            stored[is_byte ? i : 4 * i + b] = (uint8_t)(bits >> (8 * b));
+        uint32_t bits = qg_ordinary_scale(s, amax[i], &operand[i]);
+        for (int b = 0; b < bytes; b++)
+            stored[bytes * i + b] = (uint8_t)(bits >> (8 * b));
     }
     return are_ordinary;
 }

@@ -106,7 +106,7 @@ INLINE uint32_t lanes_amax_of_group(int type, const void *x, int64_t count) {
     int64_t whole = count / LANES * LANES;
     uint32_t largest = lanes_largest(lanes_amax(type, x, whole));
     if (type == INPUT_FP16)
-        largest = cpu_magnitude_fp16((uint16_t)(largest >> 16));
+        largest = qg_magnitude_of_fp16((uint16_t)(largest >> 16));
     for (int64_t i = whole; i < count; i++) {
         uint32_t magnitude = qg_bits_of_float(cpu_element(type, x, i)) & 0x7fffffffu;
         largest = magnitude > largest ? magnitude : largest;
@@ -125,7 +125,7 @@ INLINE void lanes_amax_of_groups(int type, const void *x, int64_t columns, uint3
         uint32_t lane[LANES];
         lanes_store(lane, largest);
         for (int g = 0; g < LANES; g++)
-            lane[g] = cpu_magnitude_fp16((uint16_t)(lane[g] >> 16));
+            lane[g] = qg_magnitude_of_fp16((uint16_t)(lane[g] >> 16));
         largest = lanes_load(lane);
     }
     lanes_store(amax, lanes_max(largest, lanes_load(amax)));
@@ -137,7 +137,7 @@ INLINE void lanes_put_amax16(int type, lanes_u halves, uint32_t *amax) {
         uint32_t lane[LANES];
         lanes_store(lane, halves);
         for (int g = 0; g < LANES; g++)
-            lane[g] = cpu_magnitude_fp16((uint16_t)lane[g]);
+            lane[g] = qg_magnitude_of_fp16((uint16_t)lane[g]);
         halves = lanes_load(lane);
     } else {
         halves <<= 16;
@@ -237,7 +237,7 @@ INLINE lanes_f lanes_select(lanes_u mask, lanes_f a, lanes_f b) {
     return (lanes_f)((mask & (lanes_u)a) | (~mask & (lanes_u)b));
 }
 
-// As ue4m3_code of the scalar kernels.
+// As qg_ordinary_ue4m3_code.
 INLINE lanes_u lanes_ue4m3(lanes_f v) {
     const lanes_f zero = {0};
     const uint32_t bias = (256 - (((127 - 6 + 20) << 3) & 255)) & 255;
@@ -250,10 +250,10 @@ INLINE lanes_u lanes_ue4m3(lanes_f v) {
 }
 
 // Stored bits; operands too, but those of UE4M3 codes.
-INLINE lanes_u lanes_scale(const cpu_scales *s, lanes_u amax, lanes_u *operand) {
+INLINE lanes_u lanes_scale(const qg_ordinary_scales *s, lanes_u amax, lanes_u *operand) {
     lanes_f a = (lanes_f)amax, x;
     switch (s->kind) {
-    case SCALES_POW2: {
+    case QG_ORDINARY_POW2: {
         lanes_u field = amax >> 23, odd = 0u - (field & 1u);
         lanes_i fraction = (lanes_i)(amax & 0x007fffffu);
         uint32_t even_step = (uint32_t)s->threshold[0], odd_step = (uint32_t)s->threshold[1];
@@ -262,20 +262,20 @@ INLINE lanes_u lanes_scale(const cpu_scales *s, lanes_u amax, lanes_u *operand) 
         *operand = (254u - code) << 23;
         return s->is_float ? code << 23 : code;
     }
-    case SCALES_AMAX:
+    case QG_ORDINARY_AMAX:
         x = a / s->f;
         *operand = (lanes_u)x;
         return (lanes_u)x;
-    case SCALES_AMAX_RCP:
+    case QG_ORDINARY_AMAX_RCP:
         x = a / s->f;
         *operand = (lanes_u)(1.0f / x);
         return (lanes_u)x;
-    case SCALES_AMAX_MUL:
+    case QG_ORDINARY_AMAX_MUL:
         x = s->f / a;
         *operand = (lanes_u)x;
         return (lanes_u)(1.0f / x);
     default: {
-        lanes_f v = s->kind == SCALES_UE4M3_MUL ? a * s->factor : a / s->f / s->divisor;
+        lanes_f v = s->kind == QG_ORDINARY_UE4M3_MUL ? a * s->factor : a / s->f / s->divisor;
         lanes_f least = (lanes_f){0} + s->least;
         lanes_u code = lanes_ue4m3(lanes_select(LANES_MASK(v < least), least, v));
         lanes_u least_code = (lanes_u){0} + s->least_code;
@@ -285,25 +285,25 @@ INLINE lanes_u lanes_scale(const cpu_scales *s, lanes_u amax, lanes_u *operand) 
     }
 }
 
-INLINE void lanes_put_scales(const cpu_scales *s, lanes_u bits, lanes_u operands, bool is_byte,
-                             uint8_t *stored, float *operand) {
+INLINE void lanes_put_scales(const qg_ordinary_scales *s, lanes_u bits, lanes_u operands,
+                             bool is_byte, uint8_t *stored, float *operand) {
     if (is_byte) {
         lanes_byte narrow = __builtin_convertvector(bits, lanes_byte);
         memcpy(stored, &narrow, sizeof narrow);
     } else {
         lanes_store(stored, bits);
     }
-    if (s->kind >= SCALES_UE4M3_MUL) {
+    if (s->kind >= QG_ORDINARY_UE4M3_MUL) {
         // Lanes that are not ordinary hold anything.
-        lanes_store(operand, lanes_pick(s->operands, bits & (UE4M3_CODES - 1u)));
+        lanes_store(operand, lanes_pick(s->operands, bits & (QG_UE4M3_CODES - 1u)));
     } else {
         lanes_store(operand, operands);
     }
 }
 
-static bool scales(const cpu_scales *s, const uint32_t *amax, int64_t n, uint8_t *stored,
+static bool scales(const qg_ordinary_scales *s, const uint32_t *amax, int64_t n, uint8_t *stored,
                    float *operand) {
-    bool is_byte = s->kind >= SCALES_UE4M3_MUL || (s->kind == SCALES_POW2 && !s->is_float);
+    bool is_byte = qg_ordinary_scale_bytes(s) == 1;
     lanes_u odd_ones = {0}, operands = {0};
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES) {

@@ -1,6 +1,4 @@
 // From a recipe to the constants of the kernels. See cpu_plan_internal.h.
-// A scale rule's formula is not written again here: rules of exponents are asked for their step
-// within a binade, rules of UE4M3 for the operand of every code.
 #include <cpu_plan_internal.h>
 #include <qg_cpu.h>
 #include <qg_recipe_name.h>
@@ -50,12 +48,8 @@ static void set_fused_int(cpu_cast *c, const qg_format_info *info) {
 }
 
 static cpu_cast cast_of(const qg_recipe *recipe, const qg_format_info *info) {
-    cpu_cast c = {.encoder = qg_encoder32_of(info, &recipe->conversion)};
+    cpu_cast c = {.encoder = qg_element_encoder(recipe, info)};
     int mode = recipe->conversion.rounding.mode;
-    if (recipe->nan_element == QG_NAN_ELEMENT_MAX)
-        c.encoder.nan = (uint32_t)qg_encode_max(info, 0);
-    else if (recipe->nan_element == QG_NAN_ELEMENT_ZERO)
-        c.encoder.nan = 0;
     c.nan_code = (uint8_t)c.encoder.nan;
     c.is_directed = mode >= QG_ROUND_RTZ && mode <= QG_ROUND_RTO;
     if (mode == QG_ROUND_RNE && info->kind == QG_KIND_INT)
@@ -67,145 +61,26 @@ static cpu_cast cast_of(const qg_recipe *recipe, const qg_format_info *info) {
 
 // ----------------------------------------------------------------------------------------- scales
 
-static uint32_t bits_of_power(int exponent) {
-    return qg_bits_of_float(qg_float_pow2(exponent < -126  ? -126
-                                          : exponent > 127 ? 127
-                                                           : exponent));
-}
-
-// The range in which binary32 quotients by F are normal and no bound of the recipe takes part.
-static void set_range(cpu_scales *s, const qg_scaler *q) {
-    int emax = q->element.emax, low = -96, high = 96;
-    if (low < emax - 118)
-        low = emax - 118;
-    if (high > emax + 118)
-        high = emax + 118;
-    if (q->least_scale > 0.0f && low < qg_float_exponent_up(q->least_scale) + emax + 2)
-        low = qg_float_exponent_up(q->least_scale) + emax + 2;
-    s->low = bits_of_power(low);
-    s->high = bits_of_power(high);
-    if (q->least_amax > 0.0f && s->low < qg_bits_of_float(q->least_amax))
-        s->low = qg_bits_of_float(q->least_amax);
-}
-
-// The least fraction at which the exponent of a rule steps up within a binade, 2^23 if none does.
-static int32_t step_of_rule(int rule, const qg_element *e, uint32_t field, int exponent) {
-    uint32_t low = 0, high = 1u << 23; // the step lies in (low, high]
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (qg_rule_exponent(rule, e, qg_float_of_bits(field << 23 | middle)) > exponent)
-            high = middle;
-        else
-            low = middle;
-    }
-    return (int32_t)high;
-}
-
-static void set_exponent_rule(cpu_scales *s, const qg_scaler *q) {
-    int rule = q->recipe.rule, exponent[2];
-    for (uint32_t odd = 0; odd < 2; odd++) {
-        uint32_t field = 128 - odd;
-        exponent[odd] = qg_rule_exponent(rule, &q->element, qg_float_of_bits(field << 23));
-        s->threshold[odd] = step_of_rule(rule, &q->element, field, exponent[odd]);
-    }
-    if (exponent[0] != exponent[1] + 1)
-        return;
-    s->kind = SCALES_POW2;
-    s->offset = exponent[0] + 127 - 128;
-    s->is_float = q->scale_format == QG_FORMAT_FP32;
-}
-
 // v is at most 2 * 2^-offset under an exponent rule, F and a rounding error under a quotient; a
 // UE4M3 scale may be clamped. APPLY_POWER moves the smallest normal to where x is, and the sum of
 // its anchor and x must stay normal and finite at every scale of an ordinary amax.
-static void set_bounds(cpu_scales *s, const cpu_cast *c) {
-    int largest = s->kind == SCALES_POW2 ? 1 - s->offset : qg_float_exponent_up(s->f) + 1;
-    if (!c->is_boundable || s->kind == SCALES_NONE || s->kind >= SCALES_UE4M3_MUL ||
+static void set_bounds(cpu_plan *p) {
+    const qg_ordinary_scales *s = &p->scales;
+    const cpu_cast *c = &p->cast;
+    int largest = s->kind == QG_ORDINARY_POW2 ? 1 - s->offset : qg_float_exponent_up(s->f) + 1;
+    if (!c->is_boundable || s->kind == QG_ORDINARY_NONE || s->kind >= QG_ORDINARY_UE4M3_MUL ||
         largest > 127 || qg_float_pow2(largest) > 4.0f * c->high)
         return;
-    s->is_bounded = true;
+    p->is_bounded = true;
     int32_t grid = (int32_t)c->encoder.grid - 127 + s->offset;
-    s->is_power = s->kind == SCALES_POW2 && c->encoder.grid <= 254 - 24 &&
+    p->is_power = s->kind == QG_ORDINARY_POW2 && c->encoder.grid <= 254 - 24 &&
                   (int32_t)(s->low >> 23) + grid >= 1 &&
                   (int32_t)(s->high >> 23) + 1 + grid <= 254 - 24;
 }
 
-static void set_ue4m3_rule(cpu_scales *s, const cpu_plan *p) {
-    const qg_scaler *q = &p->scaler;
-    s->divisor = 1.0f;
-    if (q->recipe.rule == QG_RULE_TWO_LEVEL) {
-        s->kind = SCALES_UE4M3_MUL;
-        s->factor = q->s_enc * (1.0f / q->element.max);
-    } else {
-        s->kind = SCALES_UE4M3_DIV;
-        if (q->recipe.rule == QG_RULE_TWO_LEVEL_TORCHAO) {
-            s->divisor = q->tensor;
-            s->least = q->recipe.block_scale_min;
-        }
-    }
-    if (!(q->tensor == q->tensor)) {
-        s->kind = SCALES_NONE;
-        return;
-    }
-    float least =
-        q->recipe.block_scale_min > q->least_scale ? q->recipe.block_scale_min : q->least_scale;
-    s->least_code = least > 0.0f ? (uint32_t)qg_encode_ue4m3(least) : 0;
-    for (uint32_t code = 0; code < UE4M3_CODES; code++) {
-        qg_block_scale scale = qg_scale_of_bits(q, code);
-        (void)cpu_operand_of(p, &scale, true, &s->operands[code]);
-    }
-    // Code 0 of a rule without tensor scale is X = 0, which only finite elements may meet.
-    int least_exponent = q->element.emax - 7;
-    if (q->recipe.rule == QG_RULE_AMAX_UE4M3 && s->low < bits_of_power(least_exponent))
-        s->low = bits_of_power(least_exponent);
-}
-
-static cpu_scales scales_of(const cpu_plan *p) {
-    const qg_scaler *q = &p->scaler;
-    cpu_scales s = {.kind = SCALES_NONE, .f = q->element.max};
-    set_range(&s, q);
-    switch (q->recipe.rule) {
-    case QG_RULE_BEST:
-    case QG_RULE_FOUR_OVER_SIX:
-    case QG_RULE_DELAYED:
-    case QG_RULE_FIXED: break;
-    case QG_RULE_AMAX: s.kind = SCALES_AMAX; break;
-    case QG_RULE_AMAX_RCP: s.kind = SCALES_AMAX_RCP; break;
-    case QG_RULE_AMAX_MUL: s.kind = SCALES_AMAX_MUL; break;
-    default:
-        if (q->scale_format == QG_FORMAT_UE4M3)
-            set_ue4m3_rule(&s, p);
-        else
-            set_exponent_rule(&s, q);
-    }
-    if (s.low > s.high) // a huge eps
-        s.kind = SCALES_NONE;
-    return s;
-}
-
 bool cpu_operand_of(const cpu_plan *plan, const qg_block_scale *scale, bool all_finite,
                     float *operand) {
-    bool divides = plan->how == APPLY_DIVIDE;
-    *operand = scale->operand;
-    switch (scale->apply) {
-    case QG_APPLY_EXACTLY:
-        if (!divides)
-            *operand = (float)scale->factor;
-        return *operand == *operand && *operand > 0.0f && qg_float_is_finite(*operand) &&
-               (divides || (double)*operand == scale->factor);
-    case QG_APPLY_DIVIDING:
-        if (divides)
-            return true;
-        *operand = 0.0f; // x / infinity: the quotient and this product are the same
-        return qg_float_is_inf(scale->operand);
-    case QG_APPLY_MULTIPLYING: return !divides;
-    case QG_APPLY_ZERO:
-        *operand = divides ? qg_float_of_bits(0x7f800000u) : 0.0f;
-        return all_finite;
-    default:
-        *operand = qg_float_of_bits(0x7fc00000u);
-        return plan->scaler.recipe.nan_element == QG_NAN_ELEMENT_ENCODED;
-    }
+    return qg_operand_of(&plan->scaler, plan->how == APPLY_DIVIDE, scale, all_finite, operand);
 }
 
 // ------------------------------------------------------------------------------------------- plan
@@ -238,11 +113,11 @@ cpu_plan cpu_plan_of(const qg_recipe *recipe, qg_format input_type, float tensor
     p.cast = cast_of(recipe, info);
     if (rule == QG_RULE_FIXED || rule == QG_RULE_DELAYED)
         set_constant(&p);
-    else if (rule == QG_RULE_AMAX || rule == QG_RULE_AMAX_UE4M3)
+    p.scales = qg_ordinary_scales_of(&p.scaler);
+    if (!p.is_constant && p.scales.divides)
         p.how = APPLY_DIVIDE;
-    p.scales = scales_of(&p);
     if (p.cast.is_fused && !p.cast.is_int)
-        set_bounds(&p.scales, &p.cast);
+        set_bounds(&p);
     return p;
 }
 
@@ -268,7 +143,7 @@ void qg_cpu_plan_text(const qg_recipe *recipe, qg_format input_type, char *text,
     qg_format_name(recipe->element, element);
     qg_rule_name(recipe->rule, recipe->fixed_scale, rule);
     qg_rounding_name(recipe->conversion.rounding, rounding);
-    bool has_scales = p.is_direct && (p.scales.kind != SCALES_NONE || p.is_constant);
+    bool has_scales = p.is_direct && (p.scales.kind != QG_ORDINARY_NONE || p.is_constant);
     const char *name = p.is_direct ? cpu_kernels_chosen()->name : "emulator";
     snprintf(text, size, "%s: %s%s, %s %s", name, has_scales || !p.is_direct ? "" : "scalar ", rule,
              element, rounding);

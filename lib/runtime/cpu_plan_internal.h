@@ -15,7 +15,9 @@ typedef struct cpu_plan {
     bool needs_elements; // the rule reads every element of a block
     bool is_constant;    // one scale whatever the amax
     cpu_cast cast;
-    cpu_scales scales;
+    qg_ordinary_scales scales;
+    // Under the scale of an ordinary amax bounded kernels may be used; with APPLY_POWER.
+    bool is_bounded, is_power;
 } cpu_plan;
 
 // tensor_amax: as qg_scaler_of. The tensor's amax may be unknown (0) to ask what would run.

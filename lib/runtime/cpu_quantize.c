@@ -92,7 +92,7 @@ static void find_amaxes(const quantizer *q, const cpu_task *task, scratch *s) {
     for (int64_t row = task->row_begin; row < task->row_end; row++)
         q->kernels->amax[q->plan.type](element_at(q, row, task->column), task->width,
                                        q->tiling.columns, s->amax);
-    s->is_bounded = q->plan.scales.is_bounded;
+    s->is_bounded = q->plan.is_bounded;
     if (counted == 0x7fffffffu)
         return;
     for (int64_t block = 0; block < task->blocks; block++)
@@ -192,7 +192,7 @@ static void find_scales_by_function(const quantizer *q, const cpu_task *task, sc
     for (int64_t block = 0; block < task->blocks; block++) {
         uint32_t amax = s->amax[block];
         s->is_again[block] = false;
-        if (!all && amax - q->plan.scales.low <= q->plan.scales.high - q->plan.scales.low)
+        if (!all && qg_is_ordinary(&q->plan.scales, amax))
             continue;
         if (amax == 0 && !q->plan.needs_elements) {
             set_scale(q, s, block, q->usual.bits, q->usual_operand, q->usual_is_again);
@@ -211,7 +211,7 @@ static void find_scales_by_function(const quantizer *q, const cpu_task *task, sc
 }
 
 static void find_scales(const quantizer *q, const cpu_task *task, scratch *s) {
-    bool all = q->plan.scales.kind == SCALES_NONE, is_done = false;
+    bool all = q->plan.scales.kind == QG_ORDINARY_NONE, is_done = false;
     s->has_again = false;
     if (!all)
         is_done = q->kernels->scales(&q->plan.scales, s->amax, task->blocks, s->stored, s->operand);
@@ -306,7 +306,7 @@ static void encode_row(const quantizer *q, const cpu_task *task, scratch *s, int
     if (s->is_bounded && k->cast_bounded[q->plan.type])
         k->cast_bounded[q->plan.type](
             &q->plan.cast, element_at(q, row, task->column), task->width, t->columns, s->operand,
-            q->plan.scales.is_power ? APPLY_POWER : q->plan.how, q->ahead, codes);
+            q->plan.is_power ? APPLY_POWER : q->plan.how, q->ahead, codes);
     else if (q->plan.cast.is_fused && k->cast[q->plan.type])
         k->cast[q->plan.type](&q->plan.cast, element_at(q, row, task->column), task->width,
                               t->columns, s->operand, q->plan.how, q->ahead, codes);

@@ -1,0 +1,43 @@
+// What a quantization kernel gets, by value: the call, and the constants that the host derived.
+#ifndef QUANTIZE_ARGS_CUH
+#define QUANTIZE_ARGS_CUH
+
+#include <qg_cuda_module.h>
+#include <qg_device.cuh>
+#include <qg_ordinary_scale.h>
+#include <qg_partition.h>
+
+// The types of x, as template arguments.
+enum { INPUT_FP32, INPUT_BF16, INPUT_FP16 };
+
+// How v becomes a code, as template arguments: by qg_element_code, which does everything; by the
+// branch-free encoder, where nearest even rounds v and no binary32 overflow or underflow can be seen
+// in the code; by cvt, where that is what the encoder does.
+enum { CAST_FUNCTION, CAST_ENCODER, CAST_E4M3, CAST_E5M2, CAST_E2M1, CAST_E2M3, CAST_E3M2 };
+
+// What depends on the amax of the tensor under a two-level rule; written by a kernel.
+typedef struct tensor_scales {
+    qg_scaler scaler;
+    qg_ordinary_scales ordinary;
+} tensor_scales;
+
+typedef struct quantize_args {
+    qg_cuda_quantize call;
+    qg_blocks blocks;
+    int64_t row_bytes;    // of stored codes
+    int64_t planes_bytes; // from one plane of codes to the next (residual recipes)
+    int64_t slab;         // rows begin at slab * QG_GRID_X_MOST
+    int32_t input, cast;
+    int32_t bits, code_bytes, scale_bytes;
+    int32_t is_stochastic;
+    qg_encoder32 encoder;           // where cast is not CAST_FUNCTION
+    tensor_scales scales;           // of rules that are not two-level
+    const tensor_scales *of_tensor; // in scratch, of two-level rules; else NULL
+} quantize_args;
+
+// Parameters stay in constant memory under __grid_constant__: a pointer to them costs nothing.
+static __device__ inline const tensor_scales *scales_of(const quantize_args *args) {
+    return args->of_tensor ? args->of_tensor : &args->scales;
+}
+
+#endif
