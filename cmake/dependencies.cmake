@@ -1,29 +1,41 @@
 # External libraries. What is missing is named with its Debian package; scripts/dependencies.sh
-# installs them all.
+# installs them all. The parts of device_check need none: xxhash's header gives digests if it is there.
 
-find_program(QG_PKG_CONFIG NAMES pkg-config pkgconf)
-if(NOT QG_PKG_CONFIG)
-    message(FATAL_ERROR "pkg-config not found. Debian package: pkg-config")
-endif()
-set(PKG_CONFIG_EXECUTABLE ${QG_PKG_CONFIG} CACHE FILEPATH "pkg-config executable")
-find_package(PkgConfig REQUIRED)
-
-# qg_require(NAME package module...): PkgConfig::NAME from the first module that is there.
-function(qg_require name package)
-    pkg_search_module(${name} IMPORTED_TARGET GLOBAL ${ARGN})
-    if(NOT ${name}_FOUND)
-        list(JOIN ARGN " or " modules)
-        message(FATAL_ERROR "${modules} not found by pkg-config. Debian package: ${package}")
+if(NOT QG_PARTS STREQUAL "device")
+    find_program(QG_PKG_CONFIG NAMES pkg-config pkgconf)
+    if(NOT QG_PKG_CONFIG)
+        message(FATAL_ERROR "pkg-config not found. Debian package: pkg-config")
     endif()
-endfunction()
+    set(PKG_CONFIG_EXECUTABLE ${QG_PKG_CONFIG} CACHE FILEPATH "pkg-config executable")
+    find_package(PkgConfig REQUIRED)
 
-qg_require(XXHASH libxxhash-dev libxxhash)
-qg_require(JANSSON libjansson-dev jansson)
-qg_require(POPT libpopt-dev popt)
-qg_require(HDF5 libhdf5-dev hdf5 hdf5-serial)
-qg_require(ZLIB zlib1g-dev zlib)
-if(BUILD_TESTING)
-    qg_require(CHECK check check)
+    # qg_require(NAME package module...): PkgConfig::NAME from the first module that is there.
+    function(qg_require name package)
+        pkg_search_module(${name} IMPORTED_TARGET GLOBAL ${ARGN})
+        if(NOT ${name}_FOUND)
+            list(JOIN ARGN " or " modules)
+            message(FATAL_ERROR "${modules} not found by pkg-config. Debian package: ${package}")
+        endif()
+    endfunction()
+
+    qg_require(XXHASH libxxhash-dev libxxhash)
+    qg_require(JANSSON libjansson-dev jansson)
+    qg_require(POPT libpopt-dev popt)
+    qg_require(HDF5 libhdf5-dev hdf5 hdf5-serial)
+    qg_require(ZLIB zlib1g-dev zlib)
+    if(BUILD_TESTING)
+        qg_require(CHECK check check)
+    endif()
+    set(QG_XXHASH_LINKS PkgConfig::XXHASH)
+    set(QG_XXHASH_DEFINITIONS "")
+else()
+    find_path(QG_XXHASH_INCLUDE_DIR xxhash.h)
+    mark_as_advanced(QG_XXHASH_INCLUDE_DIR)
+    set(QG_XXHASH_LINKS "")
+    set(QG_XXHASH_DEFINITIONS QG_NO_XXHASH=1)
+    if(QG_XXHASH_INCLUDE_DIR)
+        set(QG_XXHASH_DEFINITIONS XXH_INLINE_ALL=1)
+    endif()
 endif()
 
 # Without OpenMP everything builds and runs on one thread.

@@ -124,7 +124,7 @@ static void write_identity(qg_text_writer *w, const qg_case *c) {
         qg_text_writer_put(w, "\n", 1);
         if (axis == QG_AXIS_TENSOR) {
             put_line(w, "tensor_digest", sizeof "tensor_digest" - 1);
-            if (c->source && !c->source->law)
+            if (c->source && !c->source->law && *c->data)
                 qg_text_writer_number(w, c->source->digest, 16);
             qg_text_writer_put(w, "\n", 1);
         }

@@ -1,36 +1,32 @@
-// The backends by name: those of the runtime's table, and those to come. See qg_backend_list.h.
+// The backends of the runtime's table by name, and which of them answer. See qg_backend_list.h.
 #include <qg_backend_list.h>
 
+#include <device_probe.h>
 #include <qg_backend.h>
 
 #include <string.h>
 
-static const char CUDA[] = "cuda";
-
-// Named, so that asking for it is no mistake: a table without it is a build without it.
-static bool lacks_cuda(void) { return !qg_backend_find(CUDA); }
+static bool is_cuda(const char *name) { return strcmp(name, "cuda") == 0; }
 
 const char *qg_backend_named(size_t i) {
-    size_t count = 0;
-    while (qg_backend_at(count))
-        count++;
-    if (i < count)
-        return qg_backend_at(i)->name;
-    return i == count && lacks_cuda() ? CUDA : NULL;
+    const qg_backend *backend = qg_backend_at(i);
+    return backend ? backend->name : NULL;
 }
 
-const char *qg_backend_listed(size_t i) {
-    for (size_t b = 0; qg_backend_at(b); b++)
-        if (!qg_backend_at(b)->unavailable() && i-- == 0)
-            return qg_backend_at(b)->name;
-    return NULL;
-}
-
+// Of cuda through a child process: its own answer would open the device here.
 const char *qg_backend_unavailable(const char *name) {
     const qg_backend *backend = qg_backend_find(name);
-    if (backend)
+    if (!backend)
+        return "no such backend";
+    if (!is_cuda(name))
         return backend->unavailable();
-    return strcmp(name, CUDA) == 0 ? "this version has no cuda backend" : "no such backend";
+    const device_probe *probe = device_probe_cuda();
+    return probe->answers ? NULL : qg_cuda_absence_text(probe->absence);
+}
+
+const char *qg_backend_why_unavailable(const char *name) {
+    const char *short_reason = qg_backend_unavailable(name);
+    return short_reason && is_cuda(name) ? device_probe_cuda()->reason : short_reason;
 }
 
 bool qg_backend_is_emulator(const char *name) { return strcmp(name, "emulator") == 0; }
@@ -39,3 +35,5 @@ bool qg_backend_multiplies(const char *name) {
     const qg_backend *backend = qg_backend_find(name);
     return !backend || backend->scaled_matmul;
 }
+
+bool qg_backend_is_remote(const char *name) { return is_cuda(name); }

@@ -323,15 +323,19 @@ static qg_status compare(const gemm *g, const reference *r, float *ranks, qg_com
 }
 
 // The order of summation of a native product is a library's own: what holds it is a bound, derived
-// for what was computed from the quantized operands.
+// for what was computed from the quantized operands. Where none is known, as of tensor cores, the
+// product is measured and not judged.
 static void hold_bound(const gemm *g, const reference *quantized, qg_case_result *result) {
     const qg_case *c = g->c;
+    const qg_backend *backend = g->backend;
+    if (!backend->matmul_bound)
+        return;
     op_product p = {.count = g->outputs,
                     .out = g->values,
                     .exact = quantized->product,
                     .size = quantized->size,
-                    .bound = qg_cpu_matmul_bound(c->recipe, c->recipe_b, c->k, c->out_type),
-                    .underflow = qg_cpu_matmul_underflow(c->k, c->out_type)};
+                    .bound = backend->matmul_bound(c->recipe, c->recipe_b, c->k, c->out_type),
+                    .underflow = backend->matmul_underflow(c->k, c->out_type)};
     op_hold_bound(c, &p, result);
 }
 

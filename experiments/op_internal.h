@@ -12,6 +12,10 @@ int64_t qg_op_gemm_bytes(const qg_case *c);
 double qg_op_gemm_cost(const qg_case *c);
 void qg_op_gemm_run(const qg_case *c, struct qg_workspace *workspace, qg_case_result *result);
 
+int64_t qg_op_partition_bytes(const qg_case *c);
+double qg_op_partition_cost(const qg_case *c);
+void qg_op_partition_run(const qg_case *c, struct qg_workspace *workspace, qg_case_result *result);
+
 int64_t qg_op_throughput_bytes(const qg_case *c);
 double qg_op_throughput_cost(const qg_case *c);
 void qg_op_throughput_run(const qg_case *c, struct qg_workspace *workspace, qg_case_result *result);

@@ -1,4 +1,5 @@
-// Operation `throughput`: the time that a backend's quantize takes, beside memcpy's.
+// Operation `throughput`: the time that a backend's quantize takes, beside memcpy's (of cuda: a copy
+// on the device).
 //
 // A sample is as many calls as fill SAMPLE_SECONDS, on the data of the case, which stay in the
 // caches if they fit; samples are taken until there are enough of them and BUDGET seconds are over.
@@ -11,6 +12,7 @@
 #include <qg_backend_list.h>
 #include <qg_clock.h>
 #include <qg_cpu.h>
+#include <qg_cuda.h>
 #include <qg_memory.h>
 #include <qg_size.h>
 #include <qg_workspace.h>
@@ -69,6 +71,17 @@ static double median_of(int count, double *values) {
     return (values[count / 2] + values[(count - 1) / 2]) / 2;
 }
 
+// Overwrites the samples.
+static void summarise(int count, double *sample, qg_timing *out) {
+    out->samples = count;
+    out->median_s = median_of(count, sample);
+    out->min_s = sample[0];
+    out->max_s = sample[count - 1];
+    for (int i = 0; i < count; i++)
+        sample[i] = fabs(sample[i] - out->median_s);
+    out->mad_s = median_of(count, sample);
+}
+
 static void take_samples(const timed *t, qg_timing *out) {
     double sample[MOST_SAMPLES], spent = 0;
     int64_t calls = choose_calls(t);
@@ -78,13 +91,7 @@ static void take_samples(const timed *t, qg_timing *out) {
         sample[count++] = seconds / (double)calls;
         spent += seconds;
     }
-    out->samples = count;
-    out->median_s = median_of(count, sample);
-    out->min_s = sample[0];
-    out->max_s = sample[count - 1];
-    for (int i = 0; i < count; i++)
-        sample[i] = fabs(sample[i] - out->median_s);
-    out->mad_s = median_of(count, sample);
+    summarise(count, sample, out);
 }
 
 // ----------------------------------------------------------------------------------------- memcpy
@@ -237,19 +244,52 @@ static void name_impl(const job *j, qg_case_result *result) {
              *impl ? " " : "", impl);
 }
 
+static qg_status measure_here(job *j, qg_workspace *workspace, qg_timing *timing) {
+    timed t = {call_quantize, j};
+    take_samples(&t, timing);
+    return j->status == QG_OK ? compare_with_copy(j, workspace, timing) : j->status;
+}
+
+// Of graphs of launches on the device, as many as fill a sample: copies to it and back, which a clock
+// here would count, are no part of it.
+static qg_status measure_on_device(job *j, qg_timing *timing) {
+    enum { MOST_LAUNCHES = 20 };
+    const qg_case *c = j->c;
+    double once, sample[MOST_SAMPLES], copied[MOST_SAMPLES];
+    qg_cuda_timing t = {.launches = 1, .repeats = 1, .seconds = &once};
+    qg_status status =
+        qg_cuda_time_quantize(c->recipe, &j->quantizing.options, NULL, c->m, c->k, j->x, j->codes,
+                              j->scales, &j->tensor_scale, &j->impl, &t);
+    if (status != QG_OK)
+        return status;
+    double launches = SAMPLE_SECONDS / (once > 0 ? once : SAMPLE_SECONDS);
+    t = (qg_cuda_timing){.repeats = once > BUDGET / LEAST_SAMPLES ? LEAST_SAMPLES : MOST_SAMPLES,
+                         .seconds = sample,
+                         .copy_bytes = timing->bytes,
+                         .copy_seconds = copied};
+    t.launches = launches < 1 ? 1 : launches > MOST_LAUNCHES ? MOST_LAUNCHES : (int)launches;
+    status = qg_cuda_time_quantize(c->recipe, &j->quantizing.options, NULL, c->m, c->k, j->x,
+                                   j->codes, j->scales, &j->tensor_scale, &j->impl, &t);
+    if (status != QG_OK)
+        return status;
+    summarise(t.repeats, sample, timing);
+    median_of(t.repeats, copied);
+    if (timing->min_s > 0 && copied[0] > 0)
+        timing->memcpy_ratio = copied[0] / timing->min_s; // of the same bytes
+    return QG_OK;
+}
+
 static qg_status measure(job *j, qg_workspace *workspace, qg_case_result *result) {
     qg_timing *timing = &result->timing;
-    timed t = {call_quantize, j};
     qg_status status = open_job(j, workspace, result);
     if (status != QG_OK)
         return status;
     timing->memcpy_ratio = NAN;
     timing->bytes = bytes_of(j->c, &j->shape);
-    take_samples(&t, timing);
-    if (j->status == QG_OK)
-        status = compare_with_copy(j, workspace, timing);
-    if (status != QG_OK || j->status != QG_OK)
-        return status != QG_OK ? status : j->status;
+    status = qg_backend_is_remote(j->c->backend) ? measure_on_device(j, timing)
+                                                 : measure_here(j, workspace, timing);
+    if (status != QG_OK)
+        return status;
     result->output_digest = digest_of(j, workspace);
     result->has_timing = true;
     name_impl(j, result);
@@ -264,8 +304,12 @@ void qg_op_throughput_run(const qg_case *c, struct qg_workspace *workspace,
                            c->backend);
         return;
     }
-    if (measure(&j, workspace, result) != QG_OK)
-        qg_case_result_set(result, QG_CASE_FAILED, "%s", qg_detail());
+    qg_status status = measure(&j, workspace, result);
+    if (status == QG_OK)
+        return;
+    qg_case_result_clear(result, c); // half a measurement is none
+    qg_case_result_set(result, status == QG_ERROR_UNSUPPORTED ? QG_CASE_SKIPPED : QG_CASE_FAILED,
+                       "%s", qg_detail());
 }
 
 // ------------------------------------------------------------------------------------------ costs

@@ -103,8 +103,10 @@ static void add_operand_b(const qg_plan *plan, const qg_product *p, qg_case *out
 void qg_record_case(const qg_plan *plan, const qg_record *record, qg_case *out) {
     const qg_variant *v = qg_plan_variant(plan, record->variant);
     const qg_plan_source *s = plan->sources[record->source];
+    const qg_op *op = qg_op_listed(record->op);
+    bool has_backend = qg_kind_has(op->kind, QG_AXIS_BACKEND);
     *out = (qg_case){
-        .op = qg_op_listed(record->op),
+        .op = op,
         .recipe = &v->recipe,
         .format = v->format,
         .layout = v->layout,
@@ -115,7 +117,7 @@ void qg_record_case(const qg_plan *plan, const qg_record *record, qg_case *out) 
         .layout_b = "",
         .scale_rule_b = "",
         .unit = "",
-        .backend = qg_backend_named(record->backend),
+        .backend = has_backend ? qg_backend_named(record->backend) : "",
         .data = s->source.data,
         .tensor = s->source.tensor,
         .source = &s->source,
@@ -124,6 +126,7 @@ void qg_record_case(const qg_plan *plan, const qg_record *record, qg_case *out) 
         .m = record->m,
         .n = record->n,
         .k = record->k,
+        .sm_count = record->sm_count,
         .seed = record->seed,
         // Vectors that cannot be read are no impossible combination: their case runs, and FAILS.
         .skip = s->skipped && !s->source.recording ? s->skipped : v->skip,
@@ -131,7 +134,7 @@ void qg_record_case(const qg_plan *plan, const qg_record *record, qg_case *out) 
     };
     if (record->product != QG_NO_PRODUCT)
         add_operand_b(plan, qg_plan_product(plan, record->product), out);
-    if (!out->skip)
+    if (!out->skip && has_backend)
         out->unavailable = qg_backend_unavailable(out->backend);
 }
 
@@ -244,7 +247,7 @@ static qg_status cross_inputs(qg_plan *plan, const qg_expanded *e, qg_record rec
 // The first operation that has data.
 static uint8_t first_op(const qg_expanded *e) {
     int64_t i = 0;
-    while (qg_op_listed((size_t)e->ops.values[i])->kind == QG_OP_RECORDING)
+    while (!qg_kind_has(qg_op_listed((size_t)e->ops.values[i])->kind, QG_AXIS_DATA))
         i++;
     return (uint8_t)e->ops.values[i];
 }
@@ -295,6 +298,37 @@ static qg_status cross_recordings(qg_plan *plan, const qg_expanded *e) {
     return status;
 }
 
+static qg_status cross_grid(qg_plan *plan, const qg_expanded *e, qg_record record) {
+    qg_status status = check_elements("m", record.m, "k", record.k);
+    for (int64_t i = 0; i < e->inputs.count; i++)
+        for (int64_t v = 0; v < e->grid_variants.count; v++)
+            for (int64_t s = 0; s < e->sm_counts.count && !status; s++) {
+                record.input = (uint8_t)e->inputs.values[i];
+                record.variant = e->grid_variants.values[v];
+                record.sm_count = (int64_t)e->sm_counts.values[s];
+                status = add_record(plan, e, &record);
+            }
+    return status;
+}
+
+// Grids of kernels have sizes and no data; nobody performs them.
+static qg_status cross_grids(qg_plan *plan, const qg_expanded *e) {
+    qg_status status = QG_OK;
+    qg_record record = {.source = e->grid_source, .product = QG_NO_PRODUCT};
+    for (int64_t o = 0; o < e->ops.count; o++) {
+        record.op = (uint8_t)e->ops.values[o];
+        if (qg_op_listed(record.op)->kind != QG_OP_GRID)
+            continue;
+        for (int64_t i = 0; i < e->m.count; i++)
+            for (int64_t j = 0; j < e->k.count && !status; j++) {
+                record.m = (int64_t)e->m.values[i];
+                record.k = (int64_t)e->k.values[j];
+                status = cross_grid(plan, e, record);
+            }
+    }
+    return status;
+}
+
 static qg_status cross(qg_plan *plan, const qg_expanded *e) {
     qg_status status = QG_OK;
     for (int64_t i = 0; i < e->sources.count && !status; i++) {
@@ -304,6 +338,8 @@ static qg_status cross(qg_plan *plan, const qg_expanded *e) {
                  : s->skipped  ? cross_unreadable(plan, e, record)
                                : cross_inputs(plan, e, record);
     }
+    if (!status)
+        status = cross_grids(plan, e);
     return status ? status : cross_recordings(plan, e);
 }
 
@@ -335,9 +371,17 @@ static bool count_per_input(const qg_plan *plan, const qg_expanded *e, int64_t *
     return fits;
 }
 
+static bool count_grids(const qg_expanded *e, int64_t *count) {
+    *count = 0;
+    return !e->grids || (qg_size_multiply(e->m.count, e->k.count, count) &&
+                         qg_size_multiply(*count, e->inputs.count, count) &&
+                         qg_size_multiply(*count, e->grid_variants.count, count) &&
+                         qg_size_multiply(*count, e->sm_counts.count, count));
+}
+
 // Counts before crossing: what does not fit the limit is refused without taking memory.
 static qg_status check_count(const qg_plan *plan, const qg_expanded *e) {
-    int64_t laws = 0, inputs = 0, total = 0;
+    int64_t laws = 0, inputs = 0, total = 0, grids = 0;
     for (int64_t i = 0; i < e->sources.count; i++)
         laws += plan->sources[e->sources.values[i]]->source.law != NULL;
     bool fits = qg_size_multiply(e->m.count, e->k.count, &inputs) &&
@@ -346,6 +390,7 @@ static qg_status check_count(const qg_plan *plan, const qg_expanded *e) {
                 qg_size_multiply(inputs, e->inputs.count, &inputs) &&
                 qg_size_multiply(inputs, e->seeds.count, &inputs) &&
                 count_per_input(plan, e, &total) && qg_size_multiply(total, inputs, &total) &&
+                count_grids(e, &grids) && qg_size_add(total, grids, &total) &&
                 qg_size_add(total, e->recorded.count, &total);
     if (!fits || total > QG_PLAN_MOST - plan->considered)
         return qg_fail(QG_ERROR_ARGUMENT, "the sweep has more than %d cases", QG_PLAN_MOST);
@@ -358,9 +403,26 @@ static qg_status check_count(const qg_plan *plan, const qg_expanded *e) {
     if (a->field != b->field)                                                                      \
     return a->field < b->field ? -1 : 1
 
+// Grids of equal k come together: what is enumerated depends on nothing else of the shape.
+static int by_grid(const qg_record *a, const qg_record *b) {
+    COMPARE(k);
+    COMPARE(input);
+    COMPARE(variant);
+    COMPARE(m);
+    COMPARE(sm_count);
+    COMPARE(op);
+    return 0;
+}
+
+static bool is_grid(const qg_record *record) {
+    return qg_op_listed(record->op)->kind == QG_OP_GRID;
+}
+
 static int by_place(const void *left, const void *right) {
     const qg_record *a = left, *b = right;
     COMPARE(source);
+    if (is_grid(a) && is_grid(b))
+        return by_grid(a, b);
     COMPARE(m);
     COMPARE(k);
     COMPARE(input);

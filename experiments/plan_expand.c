@@ -37,10 +37,12 @@ void qg_expanded_free(qg_expanded *e) {
     free(e->unreadable.values);
     free(e->crossed.values);
     free(e->recorded.items);
+    free(e->grid_variants.values);
     free(e->data_listed);
     qg_numbers_free(&e->m);
     qg_numbers_free(&e->n);
     qg_numbers_free(&e->k);
+    qg_numbers_free(&e->sm_counts);
     qg_numbers_free(&e->seeds);
     qg_numbers_free(&e->bias);
     qg_expressions_free(&e->where);
@@ -155,6 +157,7 @@ static qg_status read_ops(const qg_view *view, qg_expanded *e) {
         e->tensors |= kind == QG_OP_TENSOR;
         e->products |= kind == QG_OP_PRODUCT;
         e->recordings |= kind == QG_OP_RECORDING;
+        e->grids |= kind == QG_OP_GRID;
     }
     return status;
 }
@@ -278,6 +281,9 @@ static qg_status read_sizes(const qg_view *view, qg_expanded *e) {
     if (!status)
         status = read_numbers(view, QG_AXIS_K, level->k, 1, INT64_MAX, &e->k);
     if (!status)
+        status = read_numbers(view, QG_AXIS_SM_COUNT, qg_axis_describe(QG_AXIS_SM_COUNT)->standard,
+                              1, INT32_MAX, &e->sm_counts);
+    if (!status)
         status = read_numbers(view, QG_AXIS_SEED, qg_axis_describe(QG_AXIS_SEED)->standard, 0,
                               UINT64_MAX, &e->seeds);
     if (!status)
@@ -333,7 +339,7 @@ static qg_status read_expressions(const qg_view *view, qg_expanded *e) {
 
 static qg_status expand_cases(qg_plan *plan, const qg_view *view, qg_expanded *e) {
     qg_status status = QG_OK;
-    if (e->tensors || e->products)
+    if (e->tensors || e->products || e->grids)
         status = qg_expand_variants(plan, view, e);
     if (!status && e->products)
         status = qg_expand_units(plan, view, e);
@@ -341,6 +347,8 @@ static qg_status expand_cases(qg_plan *plan, const qg_view *view, qg_expanded *e
         status = qg_expand_products(plan, e);
     if (!status && (e->tensors || e->products))
         status = qg_expand_data(plan, view, e);
+    if (!status && e->grids)
+        status = qg_expand_grids(plan, e);
     return !status && e->recordings ? qg_expand_recordings(plan, e) : status;
 }
 

@@ -90,7 +90,7 @@ enum { QG_NO_PRODUCT = -1 };
 
 // A case before it has an identity and a place.
 typedef struct qg_record {
-    int64_t m, n, k;
+    int64_t m, n, k, sm_count;
     uint64_t seed;
     int32_t source, variant, product; // product: QG_NO_PRODUCT for one operand
     uint8_t op, input, backend;
@@ -199,7 +199,7 @@ typedef struct qg_expanded {
     qg_rounding_value *roundings;
     int64_t rounding_count, rounding_capacity;
     qg_index_list ops, inputs, out_types, backends; // of qg_op_listed, types, qg_backend_named
-    bool tensors, products, recordings;             // the kinds of its operations
+    bool tensors, products, recordings, grids;      // the kinds of its operations
     bool has_emulator, has_others;                  // among its backends
     qg_listed *out_listed[QG_OUT_TYPES];
     qg_unit_list units;
@@ -207,9 +207,11 @@ typedef struct qg_expanded {
     qg_index_list sources, unreadable; // unreadable: one bare variant per format
     qg_index_list crossed;             // products
     qg_record_list recorded;           // cases of recorded vectors, but for op and backend
+    qg_index_list grid_variants;       // variants whose kernel grids are looked at
+    int32_t grid_source;               // the source of cases without data
     qg_listed **data_listed;           // per source: NULL or the value that named it
     int64_t data_capacity;
-    qg_numbers m, n, k, seeds, bias;
+    qg_numbers m, n, k, sm_counts, seeds, bias;
     qg_expressions where, exclude;
     bool has_laws;
 } qg_expanded;
@@ -245,6 +247,7 @@ qg_status qg_expand_units(qg_plan *plan, const qg_view *view, qg_expanded *expan
 qg_status qg_expand_products(qg_plan *plan, qg_expanded *expanded);
 qg_status qg_expand_data(qg_plan *plan, const qg_view *view, qg_expanded *expanded);
 qg_status qg_expand_recordings(qg_plan *plan, qg_expanded *expanded);
+qg_status qg_expand_grids(qg_plan *plan, qg_expanded *expanded);
 
 qg_status qg_keep_variant(qg_plan *plan, const qg_variant *variant, int32_t *index);
 qg_status qg_keep_product(qg_plan *plan, const qg_product *product, int32_t *index);
@@ -255,6 +258,8 @@ qg_status qg_keep_bare(qg_plan *plan, const char *format, const qg_recipe *base,
 // Operand b of a format beside an operand a.
 qg_status qg_keep_variant_b(qg_plan *plan, const qg_choice *a, const qg_plan_format *b,
                             int32_t *index);
+// The variant of a choice without rule and rounding, which do not enter the grids of its kernels.
+qg_status qg_keep_grid_variant(qg_plan *plan, const qg_choice *choice, int32_t *index);
 // Keeps a source once and takes its law over; *index is its place.
 qg_status qg_keep_source(qg_plan *plan, qg_plan_source *candidate, int32_t *index);
 

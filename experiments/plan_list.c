@@ -34,7 +34,7 @@ qg_plan_estimate qg_plan_estimate_of(const qg_plan *plan, const qg_shard *shard,
         e.cases++;
         e.skipped += c->skip != NULL;
         e.unavailable += !c->skip && c->unavailable;
-        if (!c->skip && !c->unavailable)
+        if (!c->skip && !c->unavailable && c->op->kind != QG_OP_GRID)
             e.elements += (double)c->m * (double)c->k;
         cost += qg_case_cost(c);
     }
@@ -77,7 +77,7 @@ static const qg_column COLUMNS[] = {
     QG_COLUMN_SCALE_RULE, QG_COLUMN_FORMAT_B, QG_COLUMN_LAYOUT_B,   QG_COLUMN_SCALE_RULE_B,
     QG_COLUMN_ROUNDING,   QG_COLUMN_UNIT,     QG_COLUMN_DATA,       QG_COLUMN_M,
     QG_COLUMN_N,          QG_COLUMN_K,        QG_COLUMN_INPUT_TYPE, QG_COLUMN_OUT_TYPE,
-    QG_COLUMN_HAS_BIAS,   QG_COLUMN_SEED,     QG_COLUMN_BACKEND,
+    QG_COLUMN_HAS_BIAS,   QG_COLUMN_SM_COUNT, QG_COLUMN_SEED,       QG_COLUMN_BACKEND,
 };
 enum { COLUMN_COUNT = sizeof COLUMNS / sizeof COLUMNS[0], NOTE = COLUMN_COUNT };
 
@@ -101,7 +101,8 @@ static bool is_plain(const qg_case *c, qg_column column) {
     case QG_COLUMN_SCALE_RULE_B: return as_a || strcmp(c->scale_rule_b, c->scale_rule) == 0;
     case QG_COLUMN_OUT_TYPE: return c->out_type == QG_FORMAT_FP32;
     case QG_COLUMN_HAS_BIAS: return !c->bias;
-    case QG_COLUMN_SEED: return c->op->kind == QG_OP_RECORDING;
+    case QG_COLUMN_SEED: return c->op->kind == QG_OP_RECORDING || c->op->kind == QG_OP_GRID;
+    case QG_COLUMN_SM_COUNT:
     case QG_COLUMN_M:
     case QG_COLUMN_N: return qg_axis_cell(c, column).i64 == 0;
     default: return false;
@@ -139,13 +140,26 @@ static void print_cell(const void *context, int64_t row, int column, char text[Q
     case_cell(qg_plan_case(l->plan, l->orders[row]), l->columns[column], text);
 }
 
-// Over the whole plan, so that shards have the same columns.
-static bool varies(const qg_plan *plan, int column) {
-    char first[QG_CELL_SIZE], text[QG_CELL_SIZE];
+// What grids lack, beside cases that have it.
+static bool is_lacking(const qg_case *c, int column) {
+    if (column == NOTE || c->op->kind != QG_OP_GRID)
+        return false;
+    return COLUMNS[column] == QG_COLUMN_ROUNDING || COLUMNS[column] == QG_COLUMN_SEED;
+}
+
+// Over the whole plan, so that shards have the same columns. first: of the first case that counts.
+static bool varies(const qg_plan *plan, int column, char first[QG_CELL_SIZE]) {
+    char text[QG_CELL_SIZE];
+    bool any = false;
+    snprintf(first, QG_CELL_SIZE, "-");
     for (int64_t i = 0; i < qg_plan_count(plan); i++) {
-        case_cell(qg_plan_case(plan, i), column, i ? text : first);
-        if (i && strcmp(first, text) != 0)
+        const qg_case *c = qg_plan_case(plan, i);
+        if (is_lacking(c, column))
+            continue;
+        case_cell(c, column, any ? text : first);
+        if (any && strcmp(first, text) != 0)
             return true;
+        any = true;
     }
     return false;
 }
@@ -165,7 +179,9 @@ static const char *title_of(int column) {
 static void print_shared(listing *l, qg_text_grid *grid, FILE *stream) {
     int shared = 0;
     for (int column = 0; column <= NOTE; column++) {
-        bool shown = column == NOTE ? has_notes(l->plan) : column == 0 || varies(l->plan, column);
+        char text[QG_CELL_SIZE];
+        bool shown =
+            column == NOTE ? has_notes(l->plan) : varies(l->plan, column, text) || column == 0;
         if (shown) {
             grid->title[grid->columns] = column ? title_of(column) : "# case_id";
             grid->right[grid->columns] =
@@ -176,8 +192,6 @@ static void print_shared(listing *l, qg_text_grid *grid, FILE *stream) {
             grid->whole[grid->columns] = column != NOTE && COLUMNS[column] != QG_COLUMN_DATA;
             l->columns[grid->columns++] = column;
         } else if (column != NOTE) {
-            char text[QG_CELL_SIZE];
-            case_cell(qg_plan_case(l->plan, 0), column, text);
             if (strcmp(text, "-") == 0)
                 continue;
             fprintf(stream, "%s%s %s", shared++ ? ", " : "# all: ", title_of(column), text);

@@ -24,7 +24,7 @@ static void print_name(FILE *stream, const char *name, bool item) {
 void qg_text_tensors(FILE *stream, const qg_plan *plan) {
     for (int64_t i = 0; i < plan->source_count; i++) {
         const qg_plan_source *s = plan->sources[i];
-        if (s->source.law)
+        if (s->source.law || !*s->source.data)
             continue;
         fprintf(stream, "# ");
         print_name(stream, s->source.data, false);
@@ -130,33 +130,43 @@ static void print_products(FILE *stream, const qg_plan *plan, const qg_expanded 
     print_numbers(stream, "n", &e->n);
 }
 
+static bool has_data(const qg_expanded *e) { return e->tensors || e->products; }
+
 static void print_operands(FILE *stream, const qg_expanded *e, const qg_plan_format *first) {
-    fprintf(stream, "layouts %s\nrules %s\nrounding ", first->layouts, first->rules);
-    for (int64_t i = 0; i < e->rounding_count; i++)
-        fprintf(stream, "%s%s", i ? "," : "", e->roundings[i].name);
-    fputc('\n', stream);
+    fprintf(stream, "layouts %s\n", first->layouts);
+    if (has_data(e)) {
+        fprintf(stream, "rules %s\nrounding ", first->rules);
+        for (int64_t i = 0; i < e->rounding_count; i++)
+            fprintf(stream, "%s%s", i ? "," : "", e->roundings[i].name);
+        fputc('\n', stream);
+    }
     print_indices(stream, "inputs", &e->inputs, qg_input_listed);
 }
 
 static void print_inputs(FILE *stream, const qg_plan *plan, const qg_expanded *e) {
-    print_data(stream, plan, e);
-    if (e->has_laws) {
+    if (has_data(e))
+        print_data(stream, plan, e);
+    if (e->has_laws || e->grids) {
         print_numbers(stream, "m", &e->m);
         print_numbers(stream, "k", &e->k);
     }
-    print_numbers(stream, "seeds", &e->seeds);
+    if (e->grids)
+        print_numbers(stream, "sm-counts", &e->sm_counts);
+    if (has_data(e))
+        print_numbers(stream, "seeds", &e->seeds);
 }
 
 // Some formats of the section. Options that none of its operations has are left out.
 static void print_section(FILE *stream, const qg_plan *plan, const qg_expanded *e,
                           const qg_plan_format *formats, int64_t count, int number) {
-    bool operands = e->tensors || e->products;
+    bool operands = has_data(e) || e->grids;
     fprintf(stream, "[%d]\n", number);
     print_indices(stream, "ops", &e->ops, op_name);
     print_formats(stream, "formats", formats, count);
     if (operands)
         print_operands(stream, e, formats);
-    print_indices(stream, "backends", &e->backends, qg_backend_named);
+    if (has_data(e) || e->recordings)
+        print_indices(stream, "backends", &e->backends, qg_backend_named);
     if (operands)
         print_inputs(stream, plan, e);
     if (e->products)
@@ -299,7 +309,8 @@ static void put_axis(qg_text_writer *w, const qg_case *c, qg_axis axis, const ch
     if (axis == QG_AXIS_BACKEND && c->against_emulator) {
         put_backends(w, c);
     } else if (axis == QG_AXIS_DATA) {
-        put_data(w, c, typed);
+        if (qg_kind_has(c->op->kind, axis))
+            put_data(w, c, typed);
     } else if (axis == QG_AXIS_HAS_BIAS) {
         if (c->bias)
             put_flag(w, option);

@@ -275,7 +275,13 @@ static qg_status own_rule(qg_plan *plan, const qg_plan_format *format, qg_rule_v
     return qg_word_pool_keep(plan->pool, name, &out->name);
 }
 
-static qg_status standard_layouts(qg_plan *plan, const qg_plan_format *format, values *out) {
+// Of the grids of kernels alone, whose layouts are groups: a default names no other.
+static bool is_standard(const char *layout, bool grids_alone) {
+    return !grids_alone || strncmp(layout, "group:", strlen("group:")) == 0;
+}
+
+static qg_status standard_layouts(qg_plan *plan, const qg_plan_format *format, bool grids_alone,
+                                  values *out) {
     qg_status status = QG_OK;
     qg_layout_value own;
     if (format->preset) {
@@ -283,7 +289,8 @@ static qg_status standard_layouts(qg_plan *plan, const qg_plan_format *format, v
         return status ? status : push_layout(&own, out);
     }
     for (size_t i = 0; i < sizeof ELEMENT_LAYOUTS / sizeof ELEMENT_LAYOUTS[0] && !status; i++)
-        status = add_layout(plan, ELEMENT_LAYOUTS[i], NULL, out);
+        if (is_standard(ELEMENT_LAYOUTS[i], grids_alone))
+            status = add_layout(plan, ELEMENT_LAYOUTS[i], NULL, out);
     return status;
 }
 
@@ -301,13 +308,14 @@ static qg_status standard_rules(qg_plan *plan, const qg_plan_format *format, val
 
 // Replaces `default` by what it means for the format, and drops repeated values.
 static qg_status resolve(qg_plan *plan, const qg_plan_format *format, const values *asked,
-                         values *out) {
+                         bool grids_alone, values *out) {
     qg_status status = QG_OK;
     out->layout_count = out->rule_count = 0;
     for (int i = 0; i < asked->layout_count && !status; i++) {
         qg_layout_value value = asked->layouts[i];
         value.named = true;
-        status = value.standard ? standard_layouts(plan, format, out) : push_layout(&value, out);
+        status = value.standard ? standard_layouts(plan, format, grids_alone, out)
+                                : push_layout(&value, out);
     }
     for (int i = 0; i < asked->rule_count && !status; i++) {
         qg_rule_value value = asked->rules[i];
@@ -396,7 +404,8 @@ static bool keeps_own(const qg_expanded *expanded) {
 
 static qg_status expand_format(qg_plan *plan, qg_plan_format *format, const values *asked,
                                values *own, qg_expanded *expanded) {
-    qg_status status = resolve(plan, format, asked, own);
+    bool grids_alone = expanded->grids && !expanded->tensors && !expanded->products;
+    qg_status status = resolve(plan, format, asked, grids_alone, own);
     if (status)
         return status;
     drop_repeated(own);
@@ -450,4 +459,38 @@ qg_status qg_keep_variant_b(qg_plan *plan, const qg_choice *a, const qg_plan_for
     if (!status && b->preset && !a->rule.named && !(b->ocp && a->format->ocp))
         status = own_rule(plan, b, &choice.rule);
     return status ? status : keep_made(plan, &choice, index);
+}
+
+// ---------------------------------------------------------------------------------- kernel grids
+
+// The recipe with the layout of the choice; its own rule may not fit there, `amax` fits everywhere.
+static qg_status make_grid_recipe(const qg_choice *choice, qg_recipe *out) {
+    const qg_recipe *base = &choice->format->base;
+    qg_rule_value own = {.rule = base->rule, .fixed_scale = base->fixed_scale};
+    qg_rule_value amax = {.rule = QG_RULE_AMAX};
+    qg_status status = make_recipe(base, &choice->layout, &own, out);
+    if (status == QG_OK || status == QG_ERROR_MEMORY)
+        return status;
+    return make_recipe(base, &choice->layout, &amax, out);
+}
+
+qg_status qg_keep_grid_variant(qg_plan *plan, const qg_choice *choice, int32_t *index) {
+    qg_variant v = {.format = choice->format->name,
+                    .layout = choice->layout.name,
+                    .recipe = choice->format->base};
+    qg_status status = qg_word_pool_keep(plan->pool, "", &v.scale_rule);
+    if (status)
+        return status;
+    v.scale_format = v.rounding = v.scale_rule;
+    if (choice->layout.layout.kind != QG_LAYOUT_GROUP) {
+        status =
+            qg_word_pool_keep(plan->pool, "only groups along k (group:G) are partitioned", &v.skip);
+        return status ? status : qg_keep_variant(plan, &v, index);
+    }
+    status = make_grid_recipe(choice, &v.recipe);
+    if (status == QG_ERROR_MEMORY)
+        return status;
+    if (status)
+        status = qg_word_pool_keep(plan->pool, qg_detail(), &v.skip);
+    return status ? status : qg_keep_variant(plan, &v, index);
 }

@@ -12,7 +12,7 @@
 // Axes with an option. X(ID, column, option, default, argument, summary)
 //   default "": computed (README, "run_sweep"); argument and summary are for --help.
 //   argument NULL: a flag on the command line, which means 1; a list elsewhere.
-// Y(ID, column): axes without an option: derived from others, or of operations to come.
+// Y(ID, column): axes without an option: derived from others.
 // One row per axis.
 // clang-format off
 #define QG_AXIS_TABLE(X, Y)                                                                        \
@@ -47,7 +47,8 @@
     X(M, m, "m", "", "L", "rows; real tensors bring their own (default: by level)")                \
     X(N, n, "n", "", "L", "of products: rows of b, also for real tensors (default: by level)")     \
     X(K, k, "k", "", "L", "columns; real tensors bring their own (default: by level)")             \
-    Y(SM_COUNT, sm_count)                                                                          \
+    X(SM_COUNT, sm_count, "sm-counts", "78,114,132,148", "L",                                      \
+      "of partitions: multiprocessors of the device (default: 78,114,132,148)")                    \
     X(SEED, seed, "seeds", "1", "L", "keys of the random numbers (default: 1)")
 // clang-format on
 

@@ -44,7 +44,7 @@ typedef struct qg_case {
     const char *unit, *backend;
     const qg_unit *matrix_unit; // what `unit` names; NULL where it does not apply
     const char *data, *tensor;
-    const struct qg_source *source; // a law, or a tensor of an open file: qg_source.h
+    const struct qg_source *source; // a law, or a tensor of an open file: qg_source.h; may be empty
     qg_format input_type, out_type;
     bool bias;
     bool against_emulator;     // the plan has the emulator, too: its bytes are wanted
@@ -70,6 +70,13 @@ typedef struct qg_timing {
     int64_t samples, bytes;
 } qg_timing;
 
+// How kernels divide a tensor: the columns of /partition.
+typedef struct qg_case_partition {
+    int64_t groups, grid_x, grid_y;
+    int32_t kernel, reject; // QG_GROUP_KERNEL_*, qg_kernel_reject
+    int64_t covered_min, covered_max, inert, violations;
+} qg_case_partition;
+
 typedef struct qg_case_result {
     int64_t order;
     int32_t status;
@@ -83,6 +90,8 @@ typedef struct qg_case_result {
     qg_comparison compared[QG_REFERENCE_MOST]; // with the references of the op, in their order
     bool has_timing;
     qg_timing timing;
+    bool has_partition;
+    qg_case_partition partition;
 } qg_case_result;
 
 const char *qg_case_status_name(qg_case_status status);
@@ -102,6 +111,7 @@ typedef enum qg_op_kind {
     QG_OP_TENSOR,    // one operand: format, layout, rule, rounding, input, data, m, k, seed
     QG_OP_PRODUCT,   // two operands on a unit: also format_b, unit, out_type, bias, n
     QG_OP_RECORDING, // recorded vectors: one case per file
+    QG_OP_GRID, // kernel grids: format, layout, input type, m, k, SM count; no data, no backend
 } qg_op_kind;
 
 // An operation of the sweep: one row of the table in op.c.

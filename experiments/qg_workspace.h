@@ -40,6 +40,8 @@ typedef enum qg_buffer {
     QG_BUFFER_FLOATS, // output and reference of a product as binary32
     QG_BUFFER_COPY,   // what memcpy is timed with, and its times
     QG_BUFFER_COPY_TIMES,
+    QG_BUFFER_TIMES_COVERED, // how often kernels cover groups and elements, and what that adds up to
+    QG_BUFFER_COVERS,
     QG_BUFFER_COUNT
 } qg_buffer;
 

@@ -4,6 +4,7 @@
 #include <qg_result_row.h>
 
 #include <qg_format_name.h>
+#include <qg_kernel_choice.h>
 
 // The first failure of several setters.
 typedef struct row_writer {
@@ -59,7 +60,7 @@ static void set_axes(row_writer *w, const qg_case *c) {
     set_i64(w, QG_COLUMN_SM_COUNT, c->sm_count);
     if (c->source && !c->source->recording) {
         set_format(w, QG_COLUMN_INPUT_TYPE, c->input_type);
-        set_u64(w, QG_COLUMN_SEED, c->seed);
+        set_u64(w, QG_COLUMN_SEED, c->seed); // 0 where there are no data
     }
     if (c->unit && c->unit[0]) {
         set_format(w, QG_COLUMN_OUT_TYPE, c->out_type);
@@ -101,6 +102,18 @@ static void set_timing(row_writer *w, const qg_timing *t) {
     set_f64(w, QG_COLUMN_TIMING_MEMCPY_RATIO, t->memcpy_ratio);
 }
 
+static void set_partition(row_writer *w, const qg_case_partition *p) {
+    set_i64(w, QG_COLUMN_PARTITION_GROUPS, p->groups);
+    set_i64(w, QG_COLUMN_PARTITION_GRID_X, p->grid_x);
+    set_i64(w, QG_COLUMN_PARTITION_GRID_Y, p->grid_y);
+    set_text(w, QG_COLUMN_PARTITION_KERNEL, qg_group_kernel_name(p->kernel));
+    set_text(w, QG_COLUMN_PARTITION_REJECT, qg_kernel_reject_name((qg_kernel_reject)p->reject));
+    set_i64(w, QG_COLUMN_PARTITION_COVERED_MIN, p->covered_min);
+    set_i64(w, QG_COLUMN_PARTITION_COVERED_MAX, p->covered_max);
+    set_i64(w, QG_COLUMN_PARTITION_INERT, p->inert);
+    set_i64(w, QG_COLUMN_PARTITION_VIOLATIONS, p->violations);
+}
+
 static void set_result(row_writer *w, const qg_case_result *result) {
     set_text(w, QG_COLUMN_STATUS, qg_case_status_name((qg_case_status)result->status));
     set_text(w, QG_COLUMN_REASON, result->reason);
@@ -112,6 +125,8 @@ static void set_result(row_writer *w, const qg_case_result *result) {
         set_counts(w, &result->counts);
     if (result->has_timing)
         set_timing(w, &result->timing);
+    if (result->has_partition)
+        set_partition(w, &result->partition);
     set_i64(w, QG_COLUMN_COUNT_CODE_MISMATCHES, result->code_mismatches);
     set_i64(w, QG_COLUMN_COUNT_SCALE_MISMATCHES, result->scale_mismatches);
 }

@@ -1,22 +1,28 @@
 // run_sweep: measures quantization over formats, layouts, rules, data and sizes.
 //
 // Reads the command line, builds the plan and dispatches: --list, --list-names, --show, --merge,
-// or a run.
+// --learn-route, or a run.
 // Options and exit codes: README, "run_sweep".
+#include <group_route.h>
+#include <import_device.h>
 #include <isa_choice.h>
+#include <learn_route.h>
 #include <message.h>
 #include <name_list.h>
 #include <plan_list.h>
+#include <qg_backend_list.h>
 #include <qg_init.h>
+#include <qg_log.h>
+#include <qg_signals.h>
 #include <qg_table.h>
 #include <qg_version.h>
-#include <qg_signals.h>
 #include <summary.h>
 #include <sweep_options.h>
 #include <text_grid.h>
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int fail(qg_status status) {
@@ -39,13 +45,49 @@ static bool measures_something(const qg_plan *plan) {
     return false;
 }
 
+// Backends refuse cases that the plan knows nothing against.
+static bool all_skipped(const qg_command *command, const qg_sweep_outcome *outcome) {
+    return command->shard.shards == 1 && outcome->cases > 0 &&
+           outcome->status[QG_CASE_SKIPPED] == outcome->cases;
+}
+
+static void print_log(void *context, const char *line) {
+    (void)context;
+    qg_message_note("%s", line);
+}
+
+static bool requires_cuda(void) {
+    const char *text = getenv("QG_REQUIRE_CUDA");
+    return text && strcmp(text, "1") == 0;
+}
+
+// The result file holds a phrase; what to do about it is said here. False: nothing shall run.
+static bool check_backends(const qg_plan *plan) {
+    const char *said = NULL;
+    if (requires_cuda() && qg_backend_unavailable("cuda")) {
+        qg_message_error("QG_REQUIRE_CUDA=1, but %s", qg_backend_why_unavailable("cuda"));
+        return false;
+    }
+    for (int64_t i = 0; i < qg_plan_count(plan); i++) {
+        const qg_case *c = qg_plan_case(plan, i);
+        if (c->unavailable && c->backend != said)
+            qg_message_error("backend %s does not answer: %s", c->backend,
+                             qg_backend_why_unavailable(c->backend));
+        said = c->unavailable ? c->backend : said;
+    }
+    return true;
+}
+
 static int run(const qg_command *command, const qg_plan *plan) {
     enum { STANDARD_WIDTH = 80 };
     qg_sweep_outcome outcome;
     qg_plan_estimate estimate = qg_plan_estimate_of(plan, &command->shard, command->run.threads);
     char text[160];
     qg_plan_estimate_text(&estimate, command->run.threads, text, sizeof text);
+    if (!command->run.merge_only && !check_backends(plan))
+        return 5;
     if (command->run.verbosity > 0) {
+        qg_log_set(print_log, NULL);
         qg_message_note("%s", text);
         qg_plan_list_runs(plan, stderr);
     }
@@ -60,7 +102,7 @@ static int run(const qg_command *command, const qg_plan *plan) {
     if (command->run.verbosity >= 0)
         qg_summary_print(&summary, stdout);
     int code = outcome.exit_code;
-    if (code == 0 && !measures_something(plan)) {
+    if (code == 0 && (!measures_something(plan) || all_skipped(command, &outcome))) {
         qg_message_error("nothing was measured: every case is SKIPPED");
         code = 4;
     }
@@ -74,7 +116,8 @@ static void report_empty(const qg_plan *plan) {
         qg_message_error("nothing selected: --where and --exclude leave none of %" PRId64 " cases",
                          considered);
     else
-        qg_message_error("nothing selected: no operation has a case for these formats and backends");
+        qg_message_error(
+            "nothing selected: no operation has a case for these formats and backends");
 }
 
 static int sweep(const qg_command *command) {
@@ -108,10 +151,19 @@ static int dispatch(const qg_command *command) {
     int code = qg_isa_choose(command->run.isa);
     if (code)
         return code;
+    code = group_lever_choose(command->group_kernel);
+    if (code)
+        return code;
+    if (command->learn_count)
+        return learn_route(command->learn, command->learn_count, command->learn_out, stdout);
     if (command->list_names) {
         qg_name_list(stdout);
         return 0;
     }
+    if (command->import_device)
+        return import_device(command->import_device, command->run.out,
+                             command->run.existing == QG_EXISTING_OVERWRITE,
+                             command->run.command_line);
     return command->show ? qg_show(&command->show_options, stdout) : sweep(command);
 }
 

@@ -298,10 +298,31 @@ static bool print_speeds(const qg_plan *plan, const qg_table *table, int width, 
     return true;
 }
 
+// Of partitions there is nothing to tell apart unless one fails.
+static bool print_partitions(const qg_table *table, const char *before, FILE *stream) {
+    int64_t cases = 0, violations = 0, twins = 0;
+    for (int64_t row = 0; row < qg_table_rows(table); row++) {
+        int64_t found = qg_table_i64(table, row, QG_COLUMN_PARTITION_VIOLATIONS);
+        if (found < 0)
+            continue;
+        cases++;
+        violations += found;
+        twins += strcmp(qg_table_text(table, row, QG_COLUMN_PARTITION_KERNEL), "hopper") == 0;
+    }
+    if (cases)
+        fprintf(stream,
+                "%skernel grids: %" PRId64 " case%s, %" PRId64 " violations; kernel hopper in "
+                "%" PRId64 "\n",
+                before, cases, cases == 1 ? "" : "s", violations, twins);
+    return cases > 0;
+}
+
 void summary_tables_print(const qg_plan *plan, const qg_table *table, int width, FILE *stream) {
     bool tensors = print_tensors(plan, table, width, stream);
     bool products = print_products(plan, table, width, tensors ? "\n" : "", stream);
     bool speeds = print_speeds(plan, table, width, tensors || products ? "\n" : "", stream);
-    if (!tensors && !products && !speeds)
+    bool any = tensors || products || speeds;
+    any |= print_partitions(table, any ? "\n" : "", stream);
+    if (!any)
         fprintf(stream, "nothing was measured\n");
 }

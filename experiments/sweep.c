@@ -1,8 +1,9 @@
 // Running a plan. See qg_sweep.h: here the pieces meet: locks, parts, worker, progress, signals.
 //
-// The parent does no numeric work and starts no thread: workers are forked from it.
+// The parent does no numeric work, starts no thread and opens no device: workers are forked from it.
 #include <qg_sweep.h>
 
+#include <device_probe.h>
 #include <isa_choice.h>
 #include <message.h>
 #include <qg_clock.h>
@@ -73,10 +74,31 @@ __attribute__((format(printf, 2, 3))) static void note(sweep *s, const char *for
 
 // ---- Before -------------------------------------------------------------------------------------
 
+// Of the device that the worker uses, where the plan asked for one.
+static qg_status describe_device(qg_table *table, int64_t run) {
+    const device_probe *probe = device_probe_known();
+    char cuda[24], driver[24], cublaslt[24] = "none";
+    if (!probe || !probe->answers)
+        return QG_OK;
+    const qg_cuda_device *d = &probe->device;
+    snprintf(cuda, sizeof cuda, "%d.%d", d->runtime / 1000, d->runtime % 1000 / 10);
+    snprintf(driver, sizeof driver, "%d.%d", d->driver / 1000, d->driver % 1000 / 10);
+    if (d->cublaslt > 0)
+        snprintf(cublaslt, sizeof cublaslt, "%" PRId64, d->cublaslt);
+    qg_status status = qg_table_set_run(table, run, "cuda", cuda);
+    if (status == QG_OK)
+        status = qg_table_set_run(table, run, "driver", driver);
+    if (status == QG_OK)
+        status = qg_table_set_run(table, run, "cublaslt", cublaslt);
+    return status == QG_OK ? qg_table_set_run(table, run, "gpu", d->name) : status;
+}
+
 static qg_status describe_run(void *context, qg_table *table) {
     sweep *s = context;
     qg_status status = qg_provenance_begin(table, qg_unit_isa(), qg_isa_cap(s->options->isa),
                                            s->options->threads, &s->run);
+    if (status == QG_OK)
+        status = describe_device(table, s->run);
     if (status == QG_OK && s->options->command_line)
         status = qg_table_add_argv(table, s->options->command_line);
     return status;

@@ -35,7 +35,10 @@ enum {
     PROGRESS,
     THREADS,
     ISA,
+    GROUP_KERNEL,
+    LEARN_ROUTE,
     SHOW,
+    IMPORT_DEVICE,
     COLUMNS,
     FORMAT,
     VERBOSE,
@@ -110,14 +113,26 @@ static struct poptOption run_options[] = {
           "use no more than these instructions: scalar, avx2, avx512 (default: "
           "QG_ISA, else what the processor has)",
           "NAME"),
+    VALUE("group-kernel", GROUP_KERNEL,
+          "of backend cuda, which kernel quantizes groups: auto (a learned route, else a floor on "
+          "the number of CTAs), shared, hopper (default: QG_GROUP_KERNEL, else auto)",
+          "NAME"),
     POPT_TABLEEND};
 
 static struct poptOption show_options[] = {
     VALUE("show", SHOW,
           "print a result file; --where and --exclude select rows, by any column", "FILE"),
+    VALUE("import-device", IMPORT_DEVICE,
+          "turn the file of scripts/device_check.sh --out into the result file --out; run nothing",
+          "FILE"),
     VALUE("columns", COLUMNS,
           "columns to print; globs over names (*_db, * for all) or group/name (counts/*)", "L"),
     VALUE("format", FORMAT, "text, tsv, json, markdown", "NAME"),
+    VALUE("learn-route", LEARN_ROUTE,
+          "learn where which kernel of groups is the faster one, from result files (more may follow) "
+          "with throughput of backend cuda by both (--group-kernel), into --out or "
+          "reports/device/GPU.route.tsv in the data folder, where sweeps on that GPU find it",
+          "RESULTS.h5"),
     POPT_TABLEEND};
 
 static struct poptOption common_options[] = {
@@ -157,7 +172,7 @@ static const char *standard_op(size_t i) {
 
 // Names the operations and backends that exist; axes without an argument become flags.
 static void complete_options(void) {
-    static char ops[300], backends[200] = "who performs them (default: all that answer): ";
+    static char ops[300], backends[200] = "who performs them: ";
     static bool done;
     if (done)
         return;
@@ -166,7 +181,8 @@ static void complete_options(void) {
     strncat(ops, " (default: ", sizeof ops - strlen(ops) - 1);
     join(ops, sizeof ops, standard_op);
     strncat(ops, ")", sizeof ops - strlen(ops) - 1);
-    join(backends, sizeof backends, qg_backend_listed);
+    join(backends, sizeof backends, qg_backend_named);
+    strncat(backends, " (default: all that answer)", sizeof backends - strlen(backends) - 1);
     for (struct poptOption *o = plan_options; o->longName; o++) {
         if (o->val == FIRST_AXIS + QG_AXIS_OP)
             o->descrip = ops;
@@ -291,6 +307,16 @@ static int take_repro(state *s, const char *line) {
     return 0;
 }
 
+static int take_results(state *s, const char *path) {
+    qg_command *c = s->command;
+    if (c->learn_count == QG_MOST_RESULTS) {
+        qg_message_error("--learn-route: more than %d result files", QG_MOST_RESULTS);
+        return 2;
+    }
+    c->learn[c->learn_count++] = path;
+    return 0;
+}
+
 static int take_format(state *s, const char *value) {
     s->command->show_options.format = value;
     if (qg_show_knows_format(value))
@@ -327,10 +353,13 @@ static int take(state *s, int code, const char *value) {
     case PROGRESS: return take_progress(value, &c->run.progress);
     case THREADS: return take_threads(value, &c->run.threads);
     case ISA: c->run.isa = value; return 0;
+    case GROUP_KERNEL: c->group_kernel = value; return 0;
+    case LEARN_ROUTE: return take_results(s, value);
     case SHOW:
         c->show = true;
         c->show_options.path = value;
         return 0;
+    case IMPORT_DEVICE: c->import_device = value; return 0;
     case COLUMNS: c->show_options.columns = value; return 0;
     case FORMAT: return take_format(s, value);
     case VERBOSE: c->run.verbosity = 1; return 0;
@@ -352,17 +381,22 @@ static int check_pairs(const state *s) {
         int first, second;
         const char *first_name, *second_name;
     } pairs[] = {
-        {RESUME,    OVERWRITE,  "--resume",    "--overwrite" },
-        {RESUME,    REUSE,      "--resume",    "--reuse"     },
-        {OVERWRITE, REUSE,      "--overwrite", "--reuse"     },
-        {VERBOSE,   QUIET,      "-v",          "-q"          },
-        {LIST,      MERGE,      "--list",      "--merge"     },
-        {LIST,      LIST_NAMES, "--list",      "--list-names"},
-        {SHOW,      LIST_NAMES, "--show",      "--list-names"},
-        {SHOW,      LIST,       "--show",      "--list"      },
-        {SHOW,      MERGE,      "--show",      "--merge"     },
-        {SHARD,     MERGE,      "--shard",     "--merge"     },
-        {OVERWRITE, MERGE,      "--overwrite", "--merge"     },
+        {RESUME,      OVERWRITE,     "--resume",      "--overwrite"    },
+        {RESUME,      REUSE,         "--resume",      "--reuse"        },
+        {OVERWRITE,   REUSE,         "--overwrite",   "--reuse"        },
+        {VERBOSE,     QUIET,         "-v",            "-q"             },
+        {LIST,        MERGE,         "--list",        "--merge"        },
+        {LIST,        LIST_NAMES,    "--list",        "--list-names"   },
+        {SHOW,        LIST_NAMES,    "--show",        "--list-names"   },
+        {SHOW,        LIST,          "--show",        "--list"         },
+        {SHOW,        MERGE,         "--show",        "--merge"        },
+        {SHARD,       MERGE,         "--shard",       "--merge"        },
+        {OVERWRITE,   MERGE,         "--overwrite",   "--merge"        },
+        {LEARN_ROUTE, SHOW,          "--learn-route", "--show"         },
+        {LEARN_ROUTE, LIST,          "--learn-route", "--list"         },
+        {LEARN_ROUTE, LIST_NAMES,    "--learn-route", "--list-names"   },
+        {LEARN_ROUTE, MERGE,         "--learn-route", "--merge"        },
+        {LEARN_ROUTE, IMPORT_DEVICE, "--learn-route", "--import-device"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
         if (s->given[pairs[i].first] && s->given[pairs[i].second])
@@ -376,6 +410,11 @@ static int check_show(const state *s) {
         qg_message_error("%s needs --show FILE", s->given[COLUMNS] ? "--columns" : "--format");
         return 2;
     }
+    if (c->import_device && (c->show || s->axis_given)) {
+        qg_message_error("--import-device takes a file as it is, without --%s",
+                         c->show ? "show" : s->axis_given);
+        return 2;
+    }
     if (c->show && s->axis_given) {
         qg_message_error("--show prints a file that is there: --%s is an option of a sweep; rows "
                          "are selected by --where and --exclude",
@@ -383,6 +422,19 @@ static int check_show(const state *s) {
         return 2;
     }
     return 0;
+}
+
+static int check_learning(const state *s) {
+    const qg_command *c = s->command;
+    const char *given = s->axis_given      ? s->axis_given
+                        : c->where_count   ? "where"
+                        : c->exclude_count ? "exclude"
+                                           : NULL;
+    if (!c->learn_count || !given)
+        return 0;
+    qg_message_error("--learn-route reads files that are there: --%s is an option of a sweep",
+                     given);
+    return 2;
 }
 
 // The expressions are a plan's, unless a file is shown.
@@ -409,7 +461,9 @@ static int check(state *s) {
     int code = check_pairs(s);
     if (!code)
         code = check_show(s);
-    if (!code && !c->show && !c->plans && !c->list_names) {
+    if (!code)
+        code = check_learning(s);
+    if (!code && !c->show && !c->import_device && !c->learn_count && !c->plans && !c->list_names) {
         qg_message_error("--formats is required, e.g. --formats e4m3,mxfp8 (--list-names lists "
                          "names, --help options)");
         return 2;
@@ -469,6 +523,11 @@ static int read_options(state *s) {
     }
     if (code < -1)
         return bad_option(s, code);
+    for (const char *more; s->command->learn_count && (more = poptGetArg(s->context)) != NULL;) {
+        int result = take_results(s, more);
+        if (result)
+            return result;
+    }
     const char *rest = poptPeekArg(s->context);
     if (rest) {
         qg_message_error("unexpected argument '%.60s'; --help lists all options", rest);
@@ -506,6 +565,8 @@ int qg_command_read(int argc, const char **argv, qg_command *command) {
     int code = read_options(s);
     if (!code && !command->version)
         code = check(s);
+    if (s->given[OUT])
+        command->learn_out = command->run.out;
     command->program = s->program;
     command->run.command_line = s->command_line;
     command->run.shard = command->shard.shard;

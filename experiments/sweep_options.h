@@ -7,7 +7,7 @@
 #include <qg_sweep.h>
 #include <show.h>
 
-enum { QG_MOST_WHERE = 64 };
+enum { QG_MOST_WHERE = 64, QG_MOST_RESULTS = 256 };
 
 typedef struct qg_command {
     qg_plan_request *request;
@@ -16,6 +16,11 @@ typedef struct qg_command {
     bool show;
     qg_show_options show_options;
     bool list_names;
+    const char *group_kernel;           // the value of --group-kernel, NULL: not given
+    const char *learn[QG_MOST_RESULTS]; // result files of --learn-route
+    int learn_count;
+    const char *learn_out;     // where to, NULL: the data folder
+    const char *import_device; // the file of a device check, NULL: none
     const char *where[QG_MOST_WHERE], *exclude[QG_MOST_WHERE];
     int where_count, exclude_count;
     qg_sweep_options run;

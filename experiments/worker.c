@@ -6,6 +6,7 @@
 // is half full or the last case is done. Knows nothing of files, locks or terminals.
 #include <qg_worker.h>
 
+#include <group_route.h>
 #include <qg_clock.h>
 #include <qg_memory.h>
 #include <qg_plan.h>
@@ -99,7 +100,9 @@ static bool fits_in_memory(const qg_case *c, qg_workspace *workspace, qg_case_re
 static void run_case(const qg_case *c, qg_workspace *workspace, qg_case_result *result) {
     qg_case_result_clear(result, c);
     double start = qg_clock();
-    if (fits_in_memory(c, workspace, result))
+    if (group_route_use(c) != QG_OK)
+        qg_case_result_set(result, QG_CASE_FAILED, "%s", qg_detail());
+    else if (fits_in_memory(c, workspace, result))
         c->op->run(c, workspace, result);
     result->seconds = qg_clock() - start;
 }

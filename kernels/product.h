@@ -8,8 +8,8 @@
 QG_EXTERN_C_BEGIN
 
 // Loads the library: QG_CUBLASLT=PATH alone, else libcublasLt.so.13, .12, .so. Sets
-// device->cublaslt, or device->cublaslt_missing where it is not there: products are then unsupported,
-// everything else works. architecture of `device` must be set. Never unloads.
+// device->cublaslt, or device->cublaslt_missing where it is not there: products are then
+// unsupported, everything else works. architecture of `device` must be set. Never unloads.
 void product_open(qg_cuda_device *device);
 
 qg_scale_order product_order(const qg_recipe *recipe);

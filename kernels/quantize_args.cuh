@@ -7,8 +7,8 @@
 #include <qg_ordinary_scale.h>
 #include <qg_partition.h>
 
-// The types of x, as template arguments.
-enum { INPUT_FP32, INPUT_BF16, INPUT_FP16 };
+// The types of x, as template arguments. INPUT_ANY: what quantize_args.input says at run time.
+enum { INPUT_FP32, INPUT_BF16, INPUT_FP16, INPUT_ANY };
 
 // How v becomes a code, as template arguments: by qg_element_code, which does everything; by the
 // branch-free encoder, where nearest even rounds v and no binary32 overflow or underflow can be seen
@@ -30,9 +30,15 @@ typedef struct quantize_args {
     int32_t input, cast;
     int32_t bits, code_bytes, scale_bytes;
     int32_t is_stochastic;
-    qg_encoder32 encoder;           // where cast is not CAST_FUNCTION
-    tensor_scales scales;           // of rules that are not two-level
-    const tensor_scales *of_tensor; // in scratch, of two-level rules; else NULL
+    // Codes that share bytes: 2 packed ones of 4 bits, 4 packed ones of 6 bits, else 1; how many
+    // bytes; bits from a code to the next.
+    int32_t unit, unit_bytes, stored_bits;
+    int32_t scales_in_tiles;                   // else the offset of scale (i, j) is
+    int64_t scale_row_step, scale_column_step; // i * row step + j * column step
+    qg_encoder32 encoder;                      // where cast is not CAST_FUNCTION
+    tensor_scales scales;                      // of rules that are not two-level
+    const tensor_scales *of_tensor;            // in scratch, of two-level rules; else NULL
+    float *wide; // (m, k) in scratch, where structure.cu widens x; else NULL
 } quantize_args;
 
 // Parameters stay in constant memory under __grid_constant__: a pointer to them costs nothing.

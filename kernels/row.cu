@@ -1,7 +1,6 @@
+// A scale per row: the kernel of blocks, with as many threads as a row keeps busy.
 #include <launch.h>
 
 qg_status launch_row(const quantize_args *args, cudaStream_t stream, qg_cuda_error *error) {
-    (void)args;
-    (void)stream;
-    return kernel_fail(error, QG_ERROR_UNSUPPORTED, "no kernel yet");
+    return launch_ctas(args, args->blocks.k, stream, error);
 }

@@ -80,13 +80,16 @@
 
 #include <qg_layout.h>
 #include <qg_layout_name.h>
+#include <qg_partition.h>
 #include <qg_scale_order.h>
 
 #include <qg_block_scale.h>
+#include <qg_block_structure.h>
 #include <qg_ordinary_scale.h>
 #include <qg_recipe.h>
 #include <qg_recipe_name.h>
 #include <qg_scale_rule.h>
+#include <qg_silu.h>
 
 #include <qg_emulator.h>
 #include <qg_exact_product.h>
@@ -99,5 +102,8 @@
 
 #include <qg_backend.h>
 #include <qg_cpu.h>
+#include <qg_cuda.h>
+#include <qg_cuda_module.h>
+#include <qg_kernel_choice.h>
 
 #endif

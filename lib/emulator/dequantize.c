@@ -1,7 +1,7 @@
 // Dequantize: the specification. value = binary32 RNE of the exact code times X; the sum of both
 // planes for residual recipes. Blocks are shared among threads, a single block row by row.
 #include <parallel_internal.h>
-#include <qg_block_scale.h>
+#include <qg_block_structure.h>
 #include <qg_emulator.h>
 #include <qg_init.h>
 
@@ -65,9 +65,7 @@ static void dequantize_residual(const dequantizer *d, int64_t block, qg_block_ra
     int64_t first = r.row_begin * d->shape.blocks.k;
     for (int64_t column = r.column_begin; column < r.column_end; column++) {
         int64_t i = first + column;
-        float sum =
-            qg_dequantized(read_value(d, 0, i), x0) + qg_dequantized(read_value(d, 1, i), x1);
-        d->q[i] = qg_dequantized(sum, 1.0f);
+        d->q[i] = qg_residual_value(read_value(d, 0, i), x0, read_value(d, 1, i), x1);
     }
 }
 

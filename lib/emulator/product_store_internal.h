@@ -3,29 +3,12 @@
 #ifndef PRODUCT_STORE_INTERNAL_H
 #define PRODUCT_STORE_INTERNAL_H
 
-#include <qg_bits.h>
 #include <qg_format.h>
+#include <qg_input.h>
 
-static inline uint32_t store_binary32(float x) {
-    return qg_float_is_nan(x) ? 0x7fffffffu : qg_bits_of_float(x);
-}
-
-static inline uint16_t store_bfloat16(float x) {
-    uint32_t bits = qg_bits_of_float(x);
-    uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
-    return (uint16_t)(qg_float_is_nan(x) ? 0x7fffu : rounded);
-}
-
-static inline uint16_t store_binary16(float x) {
-    uint32_t bits = qg_bits_of_float(x), magnitude = bits & 0x7fffffffu;
-    // Below 2^-14 the last place is 2^-24, as that of 0.5 is.
-    uint32_t small = qg_bits_of_float(qg_float_of_bits(magnitude) + 0.5f) - 0x3f000000u;
-    uint32_t normal = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1)) >> 13;
-    uint32_t code = magnitude < 0x38800000u ? small : normal;
-    code = magnitude >= 0x477ff000u ? 0x7c00u : code; // 65520, half a step above the largest
-    code |= bits >> 16 & 0x8000u;
-    return (uint16_t)(magnitude > 0x7f800000u ? 0x7fffu : code);
-}
+static inline uint32_t store_binary32(float x) { return qg_bits_of_float(qg_canonical_sum(x)); }
+static inline uint16_t store_bfloat16(float x) { return qg_bf16_of_sum(x); }
+static inline uint16_t store_binary16(float x) { return qg_fp16_of_sum(x); }
 
 // x to binary32, inexact results to the odd neighbour: rounding those to nearest in 22 bits or
 // fewer rounds x once.

@@ -62,6 +62,12 @@ qg_status qg_emulator_dequantize(const qg_recipe *recipe, int64_t m, int64_t k,
                                  const uint8_t *codes, const uint8_t *scales, float tensor_scale,
                                  int threads, float *q);
 
+// r: (count) binary32 whose values are bf16: qg_silu_times_up (qg_silu.h) of gate and up, both
+// (count) of input_type: float, or uint16_t of bf16 and fp16. What is quantized after it has input
+// type bf16. QG_ERROR_ARGUMENT: another input type.
+qg_status qg_emulator_silu_times_up(int64_t count, qg_format input_type, const void *gate,
+                                    const void *up, float *r);
+
 QG_EXTERN_C_END
 
 #endif

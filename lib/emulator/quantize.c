@@ -1,9 +1,9 @@
 // Quantize: the specification. Per block: amax, scale, codes; what each step computes is said by
-// qg_block_scale.h, in what order blocks are visited is said here.
+// qg_block_scale.h and qg_block_structure.h, in what order blocks are visited is said here.
 // Blocks are shared among threads; a single block is shared row by row. Every reduction between
 // threads (amax, counts) is exact, so bytes and counts do not depend on the number of threads.
 #include <parallel_internal.h>
-#include <qg_block_scale.h>
+#include <qg_block_structure.h>
 #include <qg_emulator.h>
 #include <qg_init.h>
 
@@ -120,59 +120,41 @@ static qg_block_scale quantize_scale(const quantizer *q, int64_t block, qg_block
     return scale;
 }
 
-// MX9 and its like: an exponent byte, and one shift bit per pair. An odd last element is a pair
-// alone. Groups have one row.
+// MX9 and its like. Groups have one row.
 static void quantize_pairs(const quantizer *q, int64_t block, qg_block_range r, qg_counts *counts) {
-    float amax = range_amax(q, r);
-    uint32_t exponent = qg_pair_exponent_byte(&q->scaler, amax), shifts = 0;
-    qg_block_range pair = r;
-    for (int i = 0; pair.column_begin < r.column_end; i++, pair.column_begin += 2) {
-        pair.column_end =
-            pair.column_begin + 2 < r.column_end ? pair.column_begin + 2 : r.column_end;
-        uint32_t shift = 0;
-        if (q->scaler.recipe.structure == QG_STRUCTURE_PAIR_SHIFT)
-            shift = qg_pair_shift(exponent, range_amax(q, pair));
-        qg_block_scale scale = qg_pair_scale(exponent, shift);
-        shifts |= shift << i;
-        quantize_range(q, &scale, pair, counts);
-    }
-    store_scale(q, block, 0, 2, exponent | shifts << 8);
-    count_block(amax, exponent == 255, counts);
-}
-
-// Two planes: the second codes what the first leaves, fl(x - fl(s0 * q0)), under its own amax
-// scale. Groups have one row of at most 32 elements.
-static void quantize_residual(const quantizer *q, int64_t block, qg_block_range r,
-                              qg_counts *counts) {
-    enum { LONGEST = 32 };
-    float rest[LONGEST], amax = range_amax(q, r), rest_amax = 0.0f;
-    double v[LONGEST], value[LONGEST];
     int64_t first = r.row_begin * q->shape.blocks.k + r.column_begin;
     int64_t count = r.column_end - r.column_begin;
-    qg_block_scale scale0 = qg_block_scale_of(&q->scaler, amax, NULL);
+    qg_pair_block pairs = qg_pair_block_of(&q->scaler, q->x + first, count);
     for (int64_t i = 0; i < count; i++) {
-        float x = q->x[first + i];
-        v[i] = qg_scaled_value(&scale0, x);
-        uint64_t code = qg_element_code(&q->scaler, &scale0, v[i], random_word(q, first + i));
-        store_code(q, 0, first + i, code);
-        value[i] = code_value(q, code);
-        rest[i] = x - qg_dequantized(value[i], scale0.x);
-        rest_amax = qg_amax_step(q->scaler.recipe.amax, rest_amax, rest[i]);
+        qg_block_scale scale = qg_pair_block_scale(&pairs, i);
+        quantize_element(q, &scale, first + i, counts);
     }
-    qg_block_scale scale1 = qg_block_scale_of(&q->scaler, rest_amax, NULL);
-    for (int64_t i = 0; i < count; i++) {
-        uint64_t code = qg_element_code(&q->scaler, &scale1, qg_scaled_value(&scale1, rest[i]),
-                                        random_word(q, first + i));
-        store_code(q, 1, first + i, code);
+    store_scale(q, block, 0, 2, qg_pair_block_field(&pairs));
+    count_block(pairs.amax, pairs.exponent == 255, counts);
+}
+
+// Two planes.
+static void quantize_residual(const quantizer *q, int64_t block, qg_block_range r,
+                              qg_counts *counts) {
+    qg_block_elements elements = block_elements(q, r);
+    qg_residual_block planes;
+    qg_residual_block_of(&q->scaler, &elements, &planes);
+    float x0 = planes.scale[0].x, x1 = planes.scale[1].x;
+    for (int64_t i = 0; i < elements.columns; i++) {
+        int64_t at = (int64_t)elements.index + i;
+        store_code(q, 0, at, planes.codes[0][i]);
+        store_code(q, 1, at, planes.codes[1][i]);
         if (q->counts_elements) {
+            double value = code_value(q, planes.codes[0][i]);
             float sum =
-                qg_dequantized(value[i], scale0.x) + qg_dequantized(code_value(q, code), scale1.x);
-            count_element(q, q->x[first + i], v[i], value[i], sum, counts);
+                qg_dequantized(value, x0) + qg_dequantized(code_value(q, planes.codes[1][i]), x1);
+            count_element(q, q->x[at], qg_scaled_value(&planes.scale[0], q->x[at]), value, sum,
+                          counts);
         }
     }
-    store_scale(q, block, 0, 4, scale0.bits);
-    store_scale(q, block, 4, 4, scale1.bits);
-    count_block(amax, scale0.apply == QG_APPLY_NAN, counts);
+    store_scale(q, block, 0, 4, planes.scale[0].bits);
+    store_scale(q, block, 4, 4, planes.scale[1].bits);
+    count_block(planes.amax, planes.scale[0].apply == QG_APPLY_NAN, counts);
 }
 
 static void quantize_block(const quantizer *q, int64_t block, qg_counts *counts) {

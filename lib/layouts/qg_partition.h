@@ -21,12 +21,13 @@ enum { QG_CTA_THREADS = 128, QG_WARP_THREADS = 32, QG_LOAD_BYTES = 16, QG_GRID_Y
 
 // How a kernel holds groups of G elements of a type.
 typedef struct qg_partition {
-    int64_t k, group; // G >= 1
-    int64_t groups;   // ceil(k / G), of a row
-    int32_t vector;   // neighbouring elements that a lane holds at once
-    int32_t lanes;    // threads that share a group; divides 128
-    int32_t held;     // groups that a CTA holds at a time: 128 / lanes
-    int64_t steps;    // vectors of a lane in a full group
+    int64_t k, group;  // G >= 1
+    int64_t groups;    // ceil(k / G), of a row
+    int32_t vector;    // neighbouring elements that a lane holds at once
+    int32_t lanes;     // threads that share a group; divides 128
+    int32_t lane_bits; // lanes = 2^lane_bits
+    int32_t held;      // groups that a CTA holds at a time: 128 / lanes
+    int64_t steps;     // vectors of a lane in a full group
 } qg_partition;
 
 // k, group >= 1; element_bytes: 2 or 4.
@@ -42,6 +43,8 @@ QG_HD qg_partition qg_partition_of(int kernel, int64_t k, int64_t group, int ele
         for (p.lanes = 1; p.lanes < vectors && p.lanes < QG_WARP_THREADS;)
             p.lanes *= 2;
     }
+    for (p.lane_bits = 0; p.lanes >> p.lane_bits > 1;)
+        p.lane_bits++;
     p.held = QG_CTA_THREADS / p.lanes;
     p.steps = qg_ceil_divide(group, (int64_t)p.vector * p.lanes);
     return p;
@@ -72,25 +75,37 @@ typedef struct qg_span {
     int64_t begin, end;
 } qg_span;
 
-// The groups of CTA y of grid_y: any grid_y >= 1 covers every group exactly once.
-QG_HD qg_span qg_partition_span(const qg_partition *p, int64_t grid_y, int64_t y) {
-    int64_t size = qg_ceil_divide(p->groups, grid_y);
+// Groups of a CTA, where grid_y CTAs share them.
+QG_HD int64_t qg_partition_span_size(const qg_partition *p, int64_t grid_y) {
+    return qg_ceil_divide(p->groups, grid_y);
+}
+
+// The groups of CTA y, `size` to each.
+QG_HD qg_span qg_partition_span_at(const qg_partition *p, int64_t size, int64_t y) {
     qg_span s;
     s.begin = y * size < p->groups ? y * size : p->groups;
     s.end = p->groups - s.begin < size ? p->groups : s.begin + size;
     return s;
 }
 
+// The groups of CTA y of grid_y: any grid_y >= 1 covers every group exactly once.
+QG_HD qg_span qg_partition_span(const qg_partition *p, int64_t grid_y, int64_t y) {
+    return qg_partition_span_at(p, qg_partition_span_size(p, grid_y), y);
+}
+
 // ------------------------------------------------------------------------------------------- lane
 
 // The group of a thread in the tile whose first group is `first`; >= span.end: the thread is inert.
 QG_HD int64_t qg_partition_group(const qg_partition *p, int64_t first, int thread) {
-    return first + thread / p->lanes;
+    return first + (thread >> p->lane_bits);
 }
+
+// The place of a thread among those of its group. Lane 0 is there for every group.
+QG_HD int qg_partition_lane(const qg_partition *p, int thread) { return thread & (p->lanes - 1); }
 
 // The columns of a thread at a step, in its group: empty where the group, or the row, is shorter.
 QG_HD qg_span qg_partition_columns(const qg_partition *p, int64_t group, int thread, int64_t step) {
-    int64_t within = (step * p->lanes + thread % p->lanes) * p->vector;
+    int64_t within = (step * p->lanes + qg_partition_lane(p, thread)) * p->vector;
     int64_t group_begin = group * p->group;
     int64_t group_end = p->k - group_begin < p->group ? p->k : group_begin + p->group;
     qg_span s;

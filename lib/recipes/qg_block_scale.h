@@ -461,4 +461,10 @@ QG_HD float qg_dequantized(double value, float x) {
     return q == q ? q : qg_float_of_bits(0x7fffffffu);
 }
 
+// The same of a value that binary32 holds, in binary32: one product, rounded once.
+QG_HD float qg_dequantized_float(float value, float x) {
+    float q = value * x;
+    return q == q ? q : qg_float_of_bits(0x7fffffffu);
+}
+
 #endif

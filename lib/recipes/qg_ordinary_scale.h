@@ -122,6 +122,15 @@ QG_HD void qg_ordinary_exponents(const qg_scaler *q, qg_ordinary_scales *s) {
     s->is_float = q->scale_format == QG_FORMAT_FP32;
 }
 
+// What elements under the block scale of a UE4M3 code are divided or multiplied by.
+QG_HD float qg_ordinary_operand(const qg_scaler *q, int divides, uint32_t code) {
+    qg_block_scale scale = qg_scale_of_bits(q, code);
+    float operand;
+    (void)qg_operand_of(q, divides, &scale, 1, &operand);
+    return operand;
+}
+
+// All but the operands.
 QG_HD void qg_ordinary_ue4m3(const qg_scaler *q, qg_ordinary_scales *s) {
     s->divisor = 1.0f;
     if (q->recipe.rule == QG_RULE_TWO_LEVEL) {
@@ -141,17 +150,14 @@ QG_HD void qg_ordinary_ue4m3(const qg_scaler *q, qg_ordinary_scales *s) {
     float least =
         q->recipe.block_scale_min > q->least_scale ? q->recipe.block_scale_min : q->least_scale;
     s->least_code = least > 0.0f ? (uint32_t)qg_encode_ue4m3(least) : 0;
-    for (uint32_t code = 0; code < QG_UE4M3_CODES; code++) {
-        qg_block_scale scale = qg_scale_of_bits(q, code);
-        (void)qg_operand_of(q, s->divides, &scale, 1, &s->operands[code]);
-    }
     // Code 0 of a rule without tensor scale is X = 0, which only finite elements may meet.
     int least_exponent = q->element.emax - 7;
     if (q->recipe.rule == QG_RULE_AMAX_UE4M3 && s->low < qg_bits_of_power(least_exponent))
         s->low = qg_bits_of_power(least_exponent);
 }
 
-QG_HD qg_ordinary_scales qg_ordinary_scales_of(const qg_scaler *q) {
+// All but the operands of UE4M3 codes, which threads may share.
+QG_HD qg_ordinary_scales qg_ordinary_constants_of(const qg_scaler *q) {
     qg_ordinary_scales s = QG_ZEROED;
     int rule = q->recipe.rule;
     s.kind = QG_ORDINARY_NONE;
@@ -174,6 +180,17 @@ QG_HD qg_ordinary_scales qg_ordinary_scales_of(const qg_scaler *q) {
     }
     if (s.low > s.high) // a huge eps
         s.kind = QG_ORDINARY_NONE;
+    return s;
+}
+
+QG_HD int qg_ordinary_has_operands(const qg_ordinary_scales *s) {
+    return s->kind == QG_ORDINARY_UE4M3_MUL || s->kind == QG_ORDINARY_UE4M3_DIV;
+}
+
+QG_HD qg_ordinary_scales qg_ordinary_scales_of(const qg_scaler *q) {
+    qg_ordinary_scales s = qg_ordinary_constants_of(q);
+    for (uint32_t code = 0; code < QG_UE4M3_CODES && qg_ordinary_has_operands(&s); code++)
+        s.operands[code] = qg_ordinary_operand(q, s.divides, code);
     return s;
 }
 

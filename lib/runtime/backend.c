@@ -1,5 +1,6 @@
 // The backend table. See qg_backend.h.
 #include <qg_cpu.h>
+#include <qg_cuda.h>
 #include <storage_internal.h>
 
 #include <string.h>
@@ -17,6 +18,17 @@ static qg_status quantize_by_emulator(const qg_recipe *recipe, const qg_quantize
                                       float *tensor_scale, const char **impl) {
     name_variant(impl, "emulator");
     return emulated_quantize(recipe, options, storage, m, k, x, codes, scales, tensor_scale);
+}
+
+static qg_status silu_quantize_by_emulator(const qg_recipe *recipe,
+                                           const qg_quantize_options *options,
+                                           const qg_storage *storage, int64_t m, int64_t k,
+                                           const void *gate, const void *up, uint8_t *codes,
+                                           uint8_t *scales, float *tensor_scale,
+                                           const char **impl) {
+    name_variant(impl, "emulator");
+    return emulated_silu_quantize(recipe, options, storage, m, k, gate, up, codes, scales,
+                                  tensor_scale);
 }
 
 static qg_status dequantize_by_emulator(const qg_recipe *recipe, const qg_storage *storage,
@@ -41,6 +53,7 @@ static const qg_backend backends[] = {
      .summary = "the specification: scalar, every recipe and unit",
      .unavailable = always_answers,
      .quantize = quantize_by_emulator,
+     .silu_quantize = silu_quantize_by_emulator,
      .dequantize = dequantize_by_emulator,
      .scaled_matmul = multiply_by_emulator,
      },
@@ -49,10 +62,22 @@ static const qg_backend backends[] = {
      .summary = "the emulator's bytes by scalar, AVX2 or AVX-512 code",
      .unavailable = always_answers,
      .quantize = qg_cpu_quantize,
+     .silu_quantize = qg_cpu_silu_quantize,
      .dequantize = qg_cpu_dequantize,
 #ifdef QG_HAVE_CPU_MATMUL
      .scaled_matmul = qg_cpu_scaled_matmul,
+     .matmul_bound = qg_cpu_matmul_bound,
+     .matmul_underflow = qg_cpu_matmul_underflow,
 #endif
+     },
+    {
+     .name = "cuda",
+     .summary = "the emulator's bytes by kernels on a GPU, products by cuBLASLt",
+     .unavailable = qg_cuda_unavailable,
+     .quantize = qg_cuda_backend_quantize,
+     .dequantize = qg_cuda_backend_dequantize,
+     .scaled_matmul = qg_cuda_backend_scaled_matmul,
+     .silu_quantize = qg_cuda_backend_silu_quantize,
      },
 };
 

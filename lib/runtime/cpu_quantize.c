@@ -406,25 +406,6 @@ static void quantize_scale_of_tensor(quantizer *q) {
     q->tiling = cpu_tiling_uniform(&q->tiling);
 }
 
-static float history_amax(const qg_quantize_options *options) {
-    float amax = 0.0f;
-    for (int64_t i = 0; i < options->history_length; i++)
-        amax = qg_amax_step(QG_AMAX_PROPAGATES_NAN, amax, options->amax_history[i]);
-    return amax;
-}
-
-static qg_status check_options(const qg_recipe *recipe, const qg_quantize_options *options,
-                               const qg_shape *shape, const float *tensor_scale) {
-    if (options->input_type != QG_FORMAT_FP32 && options->input_type != QG_FORMAT_BF16 &&
-        options->input_type != QG_FORMAT_FP16)
-        return qg_fail(QG_ERROR_ARGUMENT, "the input type must be fp32, bf16 or fp16");
-    if (shape->has_tensor_scale && !tensor_scale)
-        return qg_fail(QG_ERROR_ARGUMENT, "a two-level recipe needs room for its tensor scale");
-    if (recipe->rule == QG_RULE_DELAYED && (!options->amax_history || options->history_length < 1))
-        return qg_fail(QG_ERROR_ARGUMENT, "scale rule delayed needs a history of amaxes");
-    return QG_OK;
-}
-
 static qg_status quantize_directly(quantizer *q, const qg_recipe *recipe, const qg_storage *storage,
                                    float *tensor_scale) {
     const qg_blocks *blocks = &q->stored.shape.blocks;
@@ -495,14 +476,14 @@ qg_status qg_cpu_quantize(const qg_recipe *recipe, const qg_quantize_options *op
     quantizer q = {.options = options, .x = x, .codes = codes, .scales = scales};
     qg_status status = qg_storage_shape_of(recipe, storage, m, k, &q.stored);
     if (status == QG_OK)
-        status = check_options(recipe, options, &q.stored.shape, tensor_scale);
+        status = storage_check_options(recipe, options, &q.stored.shape, tensor_scale);
     if (status != QG_OK)
         return status;
     qg_fp_state saved = qg_fp_enter();
     q.kernels = cpu_kernels_chosen();
     q.order = storage->order;
     q.element_bytes = options->input_type == QG_FORMAT_FP32 ? 4 : 2;
-    float history = recipe->rule == QG_RULE_DELAYED ? history_amax(options) : 0.0f;
+    float history = recipe->rule == QG_RULE_DELAYED ? storage_history_amax(options) : 0.0f;
     q.plan = recent_plan(recipe, options->input_type, history);
     if (impl)
         *impl = q.plan.is_direct ? q.kernels->name : "emulator";

@@ -1,8 +1,8 @@
 // Backends: who performs quantize, dequantize and multiply. One table, in qg_backend_listed's order.
 //
 // `emulator` is the specification; `cpu` gives the same bytes at the speed of memory, and products
-// whose order of summation is a library's own. Buffers are the caller's; `impl` names the variant
-// that ran, for provenance. No I/O.
+// whose order of summation is a library's own; `cuda` does both on a GPU (qg_cuda.h). Buffers are
+// the caller's; `impl` names the variant that ran, for provenance. No I/O.
 #ifndef QG_BACKEND_H
 #define QG_BACKEND_H
 
@@ -44,6 +44,13 @@ typedef struct qg_backend {
                           const qg_storage *storage, int64_t m, int64_t k, const void *x,
                           uint8_t *codes, uint8_t *scales, float *tensor_scale, const char **impl);
 
+    // quantize of the bf16 that SiLU(gate) times up is (qg_silu.h): the recipe sees input type
+    // bf16. gate, up: (m, k) of options->input_type. Also QG_ERROR_MEMORY. NULL: not there.
+    qg_status (*silu_quantize)(const qg_recipe *recipe, const qg_quantize_options *options,
+                               const qg_storage *storage, int64_t m, int64_t k, const void *gate,
+                               const void *up, uint8_t *codes, uint8_t *scales, float *tensor_scale,
+                               const char **impl);
+
     // q: (m, k) binary32, as qg_emulator_dequantize.
     qg_status (*dequantize)(const qg_recipe *recipe, const qg_storage *storage, int64_t m,
                             int64_t k, const uint8_t *codes, const uint8_t *scales,
@@ -54,6 +61,11 @@ typedef struct qg_backend {
     qg_status (*scaled_matmul)(const qg_unit *unit, const qg_matmul_options *options, int64_t m,
                                int64_t n, int64_t k, const qg_matmul_operand *a,
                                const qg_matmul_operand *b, void *out, const char **impl);
+
+    // What holds products of `native`, as qg_cpu_matmul_bound and qg_cpu_matmul_underflow. Both
+    // NULL: nothing is known of them, and nothing is judged.
+    double (*matmul_bound)(const qg_recipe *a, const qg_recipe *b, int64_t k, qg_format out_type);
+    double (*matmul_underflow)(int64_t k, qg_format out_type);
 } qg_backend;
 
 // The i-th backend, NULL past the end; that of a name, NULL for NULL or another word.

@@ -20,6 +20,11 @@ qg_status qg_cpu_quantize(const qg_recipe *recipe, const qg_quantize_options *op
                           const qg_storage *storage, int64_t m, int64_t k, const void *x,
                           uint8_t *codes, uint8_t *scales, float *tensor_scale, const char **impl);
 
+qg_status qg_cpu_silu_quantize(const qg_recipe *recipe, const qg_quantize_options *options,
+                               const qg_storage *storage, int64_t m, int64_t k, const void *gate,
+                               const void *up, uint8_t *codes, uint8_t *scales, float *tensor_scale,
+                               const char **impl);
+
 qg_status qg_cpu_dequantize(const qg_recipe *recipe, const qg_storage *storage, int64_t m,
                             int64_t k, const uint8_t *codes, const uint8_t *scales,
                             float tensor_scale, int threads, float *q, const char **impl);

@@ -116,7 +116,9 @@ typedef struct qg_cuda_product {
     int32_t accumulates_fast;
     int32_t splitk_allowed; // 0 for reproducible results
     void *out;
-    void *workspace; // 256-byte aligned
+    // 256-byte aligned. A bias with another out_type than fp32 takes 4 m n bytes of it, rounded up to
+    // 256; the rest is the library's.
+    void *workspace;
     int64_t workspace_bytes;
     qg_cuda_algorithm algorithm; // output
 } qg_cuda_product;
@@ -153,8 +155,8 @@ typedef struct qg_cuda_module {
     qg_status (*product)(qg_cuda_product *p, qg_cuda_error *error);
 
     // Times `launches` (>= 1) calls of run(context, i), i ascending, recorded once into a graph that
-    // is then replayed `repeats` times between events: seconds[r] per launch. run returns what the
-    // functions above return. Waits.
+    // is then replayed once and, between events, `repeats` (>= 1) times: seconds[r] per launch. run
+    // returns what the functions above return, and calls none that wait or allocate. Waits.
     qg_status (*time)(qg_status (*run)(void *context, int i, qg_cuda_error *error), void *context,
                       int launches, int repeats, double *seconds, qg_cuda_error *error);
 } qg_cuda_module;

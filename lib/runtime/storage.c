@@ -1,5 +1,7 @@
-// What the buffers of a stored (packed, reordered) quantized tensor must hold. See qg_backend.h.
+// What the buffers of a stored (packed, reordered) quantized tensor must hold, and what a
+// quantization must be given. See qg_backend.h.
 #include <qg_backend.h>
+#include <qg_block_scale.h>
 #include <qg_pack.h>
 #include <qg_size.h>
 #include <storage_internal.h>
@@ -22,6 +24,25 @@ static bool padded_scales_fit(qg_scale_order order, const qg_blocks *blocks, int
     int64_t row_padding = order.kind == QG_ORDER_K_MAJOR ? order.padding : TILE;
     return qg_size_add(rows, row_padding, &rows) && qg_size_add(columns, TILE, &columns) &&
            qg_size_multiply(rows, columns, &size) && qg_size_multiply(size, bytes, &size);
+}
+
+qg_status storage_check_options(const qg_recipe *recipe, const qg_quantize_options *options,
+                                const qg_shape *shape, const float *tensor_scale) {
+    if (options->input_type != QG_FORMAT_FP32 && options->input_type != QG_FORMAT_BF16 &&
+        options->input_type != QG_FORMAT_FP16)
+        return qg_fail(QG_ERROR_ARGUMENT, "the input type must be fp32, bf16 or fp16");
+    if (shape->has_tensor_scale && !tensor_scale)
+        return qg_fail(QG_ERROR_ARGUMENT, "a two-level recipe needs room for its tensor scale");
+    if (recipe->rule == QG_RULE_DELAYED && (!options->amax_history || options->history_length < 1))
+        return qg_fail(QG_ERROR_ARGUMENT, "scale rule delayed needs a history of amaxes");
+    return QG_OK;
+}
+
+float storage_history_amax(const qg_quantize_options *options) {
+    float amax = 0.0f;
+    for (int64_t i = 0; i < options->history_length; i++)
+        amax = qg_amax_step(QG_AMAX_PROPAGATES_NAN, amax, options->amax_history[i]);
+    return amax;
 }
 
 bool storage_packs(const qg_storage *storage, int bits) {

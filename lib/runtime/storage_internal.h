@@ -4,6 +4,13 @@
 
 #include <qg_backend.h>
 
+// What every backend refuses before it quantizes.
+qg_status storage_check_options(const qg_recipe *recipe, const qg_quantize_options *options,
+                                const qg_shape *shape, const float *tensor_scale);
+
+// Of rule `delayed`.
+float storage_history_amax(const qg_quantize_options *options);
+
 // Whether codes of `bits` bits are stored packed.
 bool storage_packs(const qg_storage *storage, int bits);
 
@@ -21,6 +28,10 @@ void storage_unpack_rows(int bits, int64_t m, int64_t k, const uint8_t *stored, 
 qg_status emulated_quantize(const qg_recipe *recipe, const qg_quantize_options *options,
                             const qg_storage *storage, int64_t m, int64_t k, const void *x,
                             uint8_t *codes, uint8_t *scales, float *tensor_scale);
+qg_status emulated_silu_quantize(const qg_recipe *recipe, const qg_quantize_options *options,
+                                 const qg_storage *storage, int64_t m, int64_t k, const void *gate,
+                                 const void *up, uint8_t *codes, uint8_t *scales,
+                                 float *tensor_scale);
 qg_status emulated_dequantize(const qg_recipe *recipe, const qg_storage *storage, int64_t m,
                               int64_t k, const uint8_t *codes, const uint8_t *scales,
                               float tensor_scale, int threads, float *q);

@@ -97,14 +97,14 @@ typedef enum qg_column_type {
     X(BACKWARD_ERROR, metrics, backward_error, F64, 0, "1", -1, "componentwise backward error", "max of |e| over |A| |B|; 0/0 is 0, y/0 is Inf") \
     X(SPEARMAN, metrics, spearman, F64, 0, "1", 1, "Spearman's rank correlation", "of every ceil(n / 65536)-th element") \
     X(PARTITION_GROUPS, partition, groups, I64, -1, "groups", 0, "groups", "groups along k")      \
-    X(PARTITION_GRID_X, partition, grid_x, I64, -1, "CTAs", 0, "grid x", "CTAs along x")          \
+    X(PARTITION_GRID_X, partition, grid_x, I64, -1, "CTAs", 0, "grid x", "CTAs along x: rows of the first slab")          \
     X(PARTITION_GRID_Y, partition, grid_y, I64, -1, "CTAs", 0, "grid y", "CTAs along y")          \
-    X(PARTITION_KERNEL, partition, kernel, TEXT, 0, "", 0, "kernel", "kernel chosen")             \
+    X(PARTITION_KERNEL, partition, kernel, TEXT, 0, "", 0, "kernel", "kernel chosen with both present: shared or hopper")             \
     X(PARTITION_REJECT, partition, reject, TEXT, 0, "", 0, "refusal", "why the twin was refused") \
-    X(PARTITION_COVERED_MIN, partition, covered_min, I64, -1, "", 0, "least coverage", "times the least covered group or element is covered") \
-    X(PARTITION_COVERED_MAX, partition, covered_max, I64, -1, "", 0, "most coverage", "times the most covered group or element is covered") \
-    X(PARTITION_INERT, partition, inert, I64, -1, "lanes", 0, "inert lanes", "lanes without an element") \
-    X(PARTITION_VIOLATIONS, partition, violations, I64, -1, "", 0, "violations", "groups or elements not covered exactly once") \
+    X(PARTITION_COVERED_MIN, partition, covered_min, I64, -1, "", 0, "least coverage", "times the least covered group or element is covered, over both kernels") \
+    X(PARTITION_COVERED_MAX, partition, covered_max, I64, -1, "", 0, "most coverage", "times the most covered group or element is covered, over both kernels") \
+    X(PARTITION_INERT, partition, inert, I64, -1, "lanes", 0, "inert lanes", "threads that no element reaches, in the CTAs of one row, of both kernels") \
+    X(PARTITION_VIOLATIONS, partition, violations, I64, -1, "", 0, "violations", "groups and elements not covered exactly once by a kernel, and limits broken: grids, slabs of rows") \
     X(TIMING_MEDIAN_S, timing, median_s, F64, 0, "s", -1, "median time", "median of the samples") \
     X(TIMING_MIN_S, timing, min_s, F64, 0, "s", -1, "best time", "smallest sample")               \
     X(TIMING_MAX_S, timing, max_s, F64, 0, "s", -1, "worst time", "largest sample")               \

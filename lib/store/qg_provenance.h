@@ -17,6 +17,7 @@ qg_status qg_build_identity(char identity[QG_BUILD_IDENTITY_SIZE]);
 // Adds a run to the table and sets its keys: build, version, commit, dirty, build_digest (""
 // where the commit says all), compiler, flags, build_type, cpu, cpu_features, isa, isa_cap,
 // threads, fp_environment, os, hdf5, cuda, driver, cublaslt, gpu, process, start, end.
+// cuda, driver, cublaslt and gpu are "none" until whoever uses a device sets them.
 // isa: the variant chosen; isa_cap: what was asked for, NULL: nothing; threads 0: all.
 // Every run of a process has the process's start (its first call), so that merging recognises the
 // parts of one process.

@@ -227,8 +227,8 @@ START_TEST(options_without_an_operation) {
                 options[i][1], NULL);
     }
     refused(QG_ERROR_ARGUMENT,
-            "--m: no operation of the sweep has m (--ops error or gemm or throughput)", "formats",
-            "e4m3", "ops", "vectors", "m", "3", NULL);
+            "--m: no operation of the sweep has m (--ops error or gemm or partition or throughput)",
+            "formats", "e4m3", "ops", "vectors", "m", "3", NULL);
 }
 END_TEST
 

@@ -31,7 +31,8 @@ def verdicts():
             error = file["metrics/rel_frobenius"][:]
         measured = numpy.isin(cases["status"], (b"RAN", b"PASSED"))
         check(set(cases["status"]) <= {b"RAN", b"PASSED", b"SKIPPED"}, set(cases["status"]))
-        check(set(cases["op"]) == {b"error", b"gemm", b"throughput"}, set(cases["op"]))
+        check(set(cases["op"]) == {b"error", b"gemm", b"partition", b"throughput"},
+              set(cases["op"]))
         cpu, emulator = cases["backend"] == b"cpu", cases["backend"] == b"emulator"
         is_error, is_gemm = cases["op"] == b"error", cases["op"] == b"gemm"
         speed = cases["op"] == b"throughput"
