@@ -5,10 +5,11 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 say() { printf 'quantgauge: %s\n' "$*" >&2; }
 
-# build PRESET: configures and builds build/PRESET, quietly unless it fails. Builds of one folder
-# wait for each other.
+# build PRESET [OPTION...]: configures (with options of cmake) and builds build/PRESET, quietly unless
+# it fails. Builds of one folder wait for each other.
 build() {
-    local folder=$top/build/$1 log lock failed=0
+    local preset=$1 folder=$top/build/$1 log lock failed=0
+    shift
     mkdir -p "$folder"
     log=$(mktemp)
     exec {lock}<"$folder"
@@ -17,8 +18,8 @@ build() {
         command -v ninja >/dev/null 2>&1; then
         export CMAKE_GENERATOR=Ninja
     fi
-    say "building in build/$1"
-    (cd "$top" && cmake --preset "$1" && cmake --build "$folder" --parallel "$(nproc)") \
+    say "building in build/$preset"
+    (cd "$top" && cmake --preset "$preset" "$@" && cmake --build "$folder" --parallel "$(nproc)") \
         {lock}<&- </dev/null >"$log" 2>&1 || failed=1
     exec {lock}<&-
     if [ $failed = 1 ]; then
