@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -77,6 +78,8 @@ static bool is_listed(const char *list, const char *name) {
 
 static bool stages_are_known(const char *list) {
     char word[32];
+    if (!*list)
+        qg_message_error("--stages: the list is empty");
     for (const char *at = list; at && *at;) {
         size_t length = strcspn(at, ",");
         bool known = false;
@@ -89,7 +92,7 @@ static bool stages_are_known(const char *list) {
         }
         at += length + (at[length] == ',');
     }
-    return true;
+    return *list != 0;
 }
 
 // ---------------------------------------------------------------------------------------- options
@@ -273,8 +276,10 @@ static int check(const options *o) {
         qg_message_error("there is no device to check: %s", reason);
         return 5;
     }
-    if (device_report_create(&c.report) != QG_OK) {
+    if (device_report_create(&c.report) != QG_OK ||
+        (o->out && device_report_can_write(o->out) != QG_OK)) {
         qg_message_error("%s", qg_detail());
+        device_report_free(c.report);
         return 5;
     }
     for (int fast = 0; fast < 2; fast++)
@@ -291,6 +296,7 @@ static int check(const options *o) {
 int main(int argc, char **argv) {
     options o;
     qg_message_program("device_check");
+    signal(SIGXFSZ, SIG_IGN); // a file beyond its limit is a write that fails
     int code = read_options(argc, argv, &o);
     if (code != 0)
         return code < 0 ? 0 : code;

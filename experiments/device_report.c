@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -261,18 +262,45 @@ static bool write_all(const device_report *report, FILE *stream) {
     fwrite(report->facts.bytes, 1, report->facts.length, stream);
     for (int i = 0; i < DEVICE_KIND_COUNT; i++)
         fprintf(stream, "# columns %s:%s verdict reason\n", KINDS[i], COLUMNS[i]);
-    fwrite(report->rows.bytes, 1, report->rows.length, stream);
+    if (report->rows.length > 0)
+        fwrite(report->rows.bytes, 1, report->rows.length, stream);
     return fflush(stream) == 0 && !ferror(stream) && fsync(fileno(stream)) == 0;
+}
+
+// The file that is written before it takes its place; NULL: no memory. The caller frees it.
+static char *name_beside(const char *path) {
+    size_t size = strlen(path) + 32;
+    char *beside = malloc(size);
+    if (beside)
+        snprintf(beside, size, "%s.%ld.tmp", path, (long)getpid());
+    return beside;
+}
+
+static qg_status fail_write(const char *path, int reason) {
+    return qg_fail(QG_ERROR_IO, "%s: cannot write: %s", path, strerror(reason));
+}
+
+qg_status device_report_can_write(const char *path) {
+    struct stat info;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+        return qg_fail(QG_ERROR_IO, "%s: cannot write: it is no regular file", path);
+    char *beside = name_beside(path);
+    FILE *stream = beside ? fopen(beside, "w") : NULL;
+    int reason = errno;
+    if (stream) {
+        fclose(stream);
+        unlink(beside);
+    }
+    free(beside);
+    return stream ? QG_OK : fail_write(path, reason);
 }
 
 qg_status device_report_write(const device_report *report, const char *path) {
     if (report->facts.failed || report->rows.failed)
         return qg_fail(QG_ERROR_MEMORY, "%s: no memory for the rows", path);
-    size_t size = strlen(path) + 32;
-    char *beside = malloc(size);
+    char *beside = name_beside(path);
     if (!beside)
         return qg_fail(QG_ERROR_MEMORY, "%s: no memory for its name", path);
-    snprintf(beside, size, "%s.%ld.tmp", path, (long)getpid());
     FILE *stream = fopen(beside, "w");
     bool written = stream && write_all(report, stream);
     int reason = errno;
@@ -287,5 +315,5 @@ qg_status device_report_write(const device_report *report, const char *path) {
     if (!written && stream)
         unlink(beside);
     free(beside);
-    return written ? QG_OK : qg_fail(QG_ERROR_IO, "%s: cannot write: %s", path, strerror(reason));
+    return written ? QG_OK : fail_write(path, reason);
 }

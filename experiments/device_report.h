@@ -47,6 +47,8 @@ int64_t device_report_checks(const device_report *report); // PASSED and FAILED 
 int64_t device_report_failures(const device_report *report);
 bool device_report_is_complete(const device_report *report); // nothing was left
 
+// Whether a file can be made there: before the checks, for their time is not to be lost.
+qg_status device_report_can_write(const char *path);
 qg_status device_report_write(const device_report *report, const char *path);
 
 #endif

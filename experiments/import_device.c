@@ -17,6 +17,7 @@
 #include <qg_provenance.h>
 #include <qg_recipe_name.h>
 #include <qg_results.h>
+#include <qg_size.h>
 #include <qg_source.h>
 #include <qg_version.h>
 
@@ -244,6 +245,7 @@ static void take_control(import *im) {
 static void take_gemm(import *im) {
     const char *const *f = im->row->field;
     char variant[TEXT_SIZE] = "", impl[TEXT_SIZE];
+    int64_t outputs = 0;
     qg_case c = case_of(im, "gemm");
     c.format = f[DEVICE_GEMM_FORMAT];
     c.layout = f[DEVICE_GEMM_LAYOUT];
@@ -262,6 +264,8 @@ static void take_gemm(import *im) {
     c.m = size_of(im, DEVICE_GEMM_M);
     c.n = size_of(im, DEVICE_GEMM_N);
     c.k = size_of(im, DEVICE_GEMM_K);
+    if (!qg_size_multiply(c.m, c.n, &outputs))
+        fail_field(im, DEVICE_GEMM_N, "size whose product with m fits");
     if (strcmp(f[DEVICE_GEMM_ACCUMULATION], "promoted") != 0)
         append(variant, "accumulation=", f[DEVICE_GEMM_ACCUMULATION]);
     if (size_of(im, DEVICE_GEMM_C) != 0)
@@ -271,7 +275,7 @@ static void take_gemm(import *im) {
     c.tensor = variant;
     snprintf(impl, sizeof impl, "cublaslt %.48s", f[DEVICE_GEMM_ALGORITHM]);
     begin_row(im, &c, f[DEVICE_GEMM_UNIT], impl);
-    set_i64(im, QG_COLUMN_COUNT_N, c.m * c.n);
+    set_i64(im, QG_COLUMN_COUNT_N, outputs);
     set_i64(im, QG_COLUMN_COUNT_CODE_MISMATCHES, size_of(im, DEVICE_GEMM_DIFFERENCES));
 }
 
@@ -414,7 +418,9 @@ static qg_status describe_run(import *im, const char *command_line) {
     const char *version = device_file_fact(&im->file, "version");
     const char *commit = device_file_fact(&im->file, "commit");
     const char *sms = device_file_fact(&im->file, "sms");
-    if (!device_file_fact(&im->file, "device") || !sms || !qg_number_i64(sms, &im->sm_count))
+    const char *device = device_file_fact(&im->file, "device");
+    if (!device || !device[0] || !sms || !qg_number_i64(sms, &im->sm_count) || im->sm_count < 1 ||
+        im->sm_count > INT32_MAX)
         return qg_fail(QG_ERROR_DATA, "%.200s: it does not say its device and its SMs",
                        im->file.path);
     qg_status status = qg_table_add_run(im->table, &im->run);
@@ -468,11 +474,13 @@ static int summarize(const import *im, const char *out) {
     printf("wrote %s\n", out);
     if (count[DEVICE_VERDICT_FAILED])
         return 1;
-    return device_file_is_complete(&im->file) ? 0 : 3;
+    if (!device_file_is_complete(&im->file))
+        return 3;
+    return im->file.row_count > 0 ? 0 : 4;
 }
 
 int import_device(const char *path, const char *out, bool overwrite, const char *command_line) {
-import im = {0 };
+    struct import im = {.status = QG_OK};
     int code;
     if (!overwrite && access(out, F_OK) == 0) {
         qg_message_error("%.200s is there already: give another --out, or --overwrite", out);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 1 << 28, MOST_LINE = 4096 };
+enum { MOST_BYTES = 1 << 28, MOST_LINE = 4096, MOST_FACTS = 1000 };
 
 static const char *const KINDS[] = {
 #define KIND_NAME(ID, name) #name,
@@ -130,6 +130,10 @@ static qg_status take_fact(device_file *file, int64_t line, char *text) {
     if (!grow(&file->facts, file->fact_count, &file->fact_capacity, sizeof *file->facts))
         return qg_fail(QG_ERROR_MEMORY, "out of memory for facts");
     *colon = 0;
+    if (strcmp(text + 2, "left") != 0 && device_file_fact(file, text + 2))
+        return device_file_fail(file, line, "'%.40s' is said twice", text + 2);
+    if (file->fact_count == MOST_FACTS)
+        return device_file_fail(file, line, "more than %d facts", (int)MOST_FACTS);
     file->facts[file->fact_count++] = (device_fact){text + 2, colon + 2};
     return QG_OK;
 }

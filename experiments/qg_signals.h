@@ -5,7 +5,8 @@
 #include <stdbool.h>
 
 // For the start of a program: SIGUSR1 does nothing before and after its sweep, where its default
-// would end a program that is still reading its plan.
+// would end a program that is still reading its plan; a file beyond the limit of its size is a write
+// that fails (SIGXFSZ).
 void qg_signals_begin(void);
 
 // From now on the signals are only noted; SIGCHLD ends waits. One sweep of a process at a time.

@@ -30,7 +30,10 @@ enum { CAUGHT_COUNT = sizeof CAUGHT / sizeof CAUGHT[0] };
 
 static struct sigaction before[CAUGHT_COUNT];
 
-void qg_signals_begin(void) { signal(SIGUSR1, SIG_IGN); }
+void qg_signals_begin(void) {
+    signal(SIGUSR1, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+}
 
 void qg_signals_catch(void) {
     stop_signal = write_wanted = 0;

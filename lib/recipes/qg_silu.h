@@ -9,7 +9,7 @@
 
 #include <qg_input.h>
 
-// exp(x), within 0.7185 ulp (0.78 % of the results are not the nearest number). A subnormal result
+// exp(x), within 0.7185 ulp (0.81 % of the results are not the nearest number). A subnormal result
 // is rounded twice, to 24 bits and to its own precision: within 0.7791 ulp. Infinity and 0 begin
 // where they do for the correctly rounded exp: above 0x1.62e42ep+6 and below -0x1.9fe368p+6. Both
 // zeros give 1; NaN is returned as it came.

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char FILE_NAME[] = "quantgauge_cuda.so";
@@ -111,12 +112,15 @@ static bool find_module(char path[PATH_SIZE]) {
 static bool name_module(const char *named, char path[PATH_SIZE]) {
     // Without a slash dlopen would look through the library path.
     const char *here = strchr(named, '/') ? "" : "./";
-    if (snprintf(path, PATH_SIZE, "%s%s", here, named) < PATH_SIZE && access(path, F_OK) == 0)
+    struct stat status;
+    bool is_there =
+        snprintf(path, PATH_SIZE, "%s%s", here, named) < PATH_SIZE && stat(path, &status) == 0;
+    if (is_there && S_ISREG(status.st_mode))
         return true;
+    // A pipe would keep dlopen waiting.
     set_absent(QG_CUDA_ABSENT_NO_MODULE,
-               "the CUDA module was not found: QG_CUDA_MODULE names %.1000s, and there is no such "
-               "file",
-               named);
+               "the CUDA module was not found: QG_CUDA_MODULE names %.1000s, and %s", named,
+               is_there ? "that is no regular file" : "there is no such file");
     return false;
 }
 

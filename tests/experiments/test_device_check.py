@@ -130,8 +130,10 @@ def test_refusals(folder):
     refuses(2, "--max-seconds", "--max-seconds", "-1")
     refuses(2, "--simulate", "--simulate", "abacus")
     refuses(2, "without an option", "file")
-    done = run("--small", "--stages", "controls", "--out", folder / "no/where.txt")
-    check(done.returncode == 5 and "cannot write" in done.stderr, done.stderr)
+    refuses(2, "--stages: the list is empty", "--stages", "")
+    # Before the checks, and not after minutes of them.
+    refuses(5, "cannot write", "--out", folder / "no/where.txt")
+    refuses(5, "no regular file", "--out", folder)
     old = folder / "old.txt"
     old.write_text("old")
     os.chmod(folder, stat.S_IRUSR | stat.S_IXUSR)
@@ -195,6 +197,9 @@ def test_the_script_refuses(folder):
     script_says(2, "unknown option --what", "--what")
     script_says(2, "--arch: 'seventy' is no architecture", "--arch", "seventy")
     script_says(2, "needs a value", "--out")
+    for seconds in ("0", "0.5", "-1", "08x", "9" * 20):
+        script_says(2, "is no time in seconds from 1", "--max-seconds", seconds)
+    script_says(5, "cannot write", "--out", str(folder / "no/where.txt"))
     script_says(0, "--max-seconds S", "--help")
     if not pathlib.Path("/usr/local/cuda/bin/nvcc").exists():
         script_says(5, "nvcc is neither in PATH")

@@ -149,6 +149,7 @@ def test_a_file_that_is_there_stays(folder):
     check(folder.run(file_text(rows=ROWS[:2], facts={**FACTS, "left": "probe, 1 checks (no)"}),
                      "--overwrite").returncode == 3)
     check(folder.run(file_text(rows=ROWS[:2]), "--overwrite").returncode == 0)
+    check(folder.run(file_text(rows=[]), "--overwrite").returncode == 4, "nothing was measured")
     done = subprocess.run([str(BIN / "run_sweep"), "--import-device", str(folder.path / "none"),
                            "--out", str(folder.path / "x.h5")], capture_output=True, text=True)
     check(done.returncode == 5 and "cannot read" in done.stderr, done.stderr)
@@ -170,6 +171,13 @@ def test_what_is_malformed(folder):
     folder.refuses(good.encode().replace(b"amax", b"am\x00x", 1), "zero byte")
     folder.refuses(good.encode().replace(b"amax", b"am\xffx", 1), "0xff")
     folder.refuses(good.replace("Test GPU", "G" * 5000), "a line of")
+    folder.refuses(good.replace("Test GPU", ""), "does not say its device")
+    for sms in ("0", "-132", "132.5", str(2**31)):
+        folder.refuses(good.replace("sms: 132", "sms: " + sms), "does not say its device and its SMs")
+    folder.refuses(good.replace("# sms: 132\n", "# sms: 132\n# sms: 78\n"), "check.txt:5: 'sms' is said "
+                   "twice")
+    many = {**FACTS, **{f"fact{i}": "x" for i in range(100000)}}
+    folder.refuses(file_text(facts=many), "check.txt:1002: more than 1000 facts")
     for text, *words in ((BYTES.replace("bytes", "bites"), "no kind of row: 'bites'"),
                          (BYTES + " more", "has 19 fields, not 20"),
                          (BYTES.replace(" row_major", ""), "has 19 fields, not 18"),
@@ -179,6 +187,7 @@ def test_what_is_malformed(folder):
                          (BYTES.replace(" 256 ", " 99999999999999999999 "), "is no whole number"),
                          (BYTES.replace("bf16", "bf17"), "'bf17' is no format"),
                          (BYTES.replace(" amax", " emax"), "'emax' is no scale rule"),
+                         (GEMM.replace("16 32 64", f"{2**62} 4 64"), "'4' is no size whose product"),
                          (CONTROL.replace("17", "nan"), "'nan'"),
                          (PROBE.replace("896 896", "896 x"), "'x' is no number"),
                          (GEMM.replace("fp32 0", "fp33 0"), "'fp33'"),

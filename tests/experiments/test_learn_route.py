@@ -165,6 +165,13 @@ def refusals(folder):
     check(done.returncode == 2, done.returncode, done.stderr)
     done = run("--learn-route", *files, "--out", folder)
     check(done.returncode == 5, done.returncode, done.stderr)
+    # The limit of a file's size is a write that fails, no signal.
+    out = folder / "limited.tsv"
+    done = subprocess.run(["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", str(RUN_SWEEP),
+                           "--learn-route", *map(str, files), "--out", str(out)], capture_output=True,
+                          text=True, env=environment(), timeout=100)
+    check(done.returncode == 5 and "cannot write" in done.stderr, done.returncode, done.stderr)
+    check(not list(folder.glob("limited*")), "something was written")
     # A file of routes that somebody spoilt is not written over.
     spoilt = folder / "spoilt.tsv"
     text = f"{HEADER}\n{GPU}\te4m3\tbf16\t1\t1\ttwin\t1\t1\n"

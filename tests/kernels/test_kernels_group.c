@@ -32,7 +32,7 @@ typedef struct group_case {
     const float *x, *up; // before they are narrowed to the type
     bool packed;
     qg_scale_order order;
-    int offset_x, offset_codes; // from a multiple of 256: elements, bytes
+    int offset_x, offset_up, offset_codes; // from a multiple of 256: elements, elements, bytes
 } group_case;
 
 typedef struct output {
@@ -167,15 +167,14 @@ static bool take(uint8_t *place, int64_t bytes, int64_t offset, uint8_t *out) {
     return intact;
 }
 
-static void *device_tensor(const group_case *c, const float *x) {
-    void *place = guarded((c->m * c->k) * element_bytes(c->type),
-                          (int64_t)c->offset_x * element_bytes(c->type));
+static void *device_tensor(const group_case *c, const float *x, int64_t offset) {
+    void *place = guarded((c->m * c->k) * element_bytes(c->type), offset * element_bytes(c->type));
     narrow(c->type, x, c->m * c->k, place);
     return place;
 }
 
-static void release_tensor(const group_case *c, const void *place) {
-    module->release((uint8_t *)(uintptr_t)place - GUARD - c->offset_x * element_bytes(c->type));
+static void release_tensor(const group_case *c, const void *place, int64_t offset) {
+    module->release((uint8_t *)(uintptr_t)place - GUARD - offset * element_bytes(c->type));
 }
 
 static const char *name_of(const group_case *c) {
@@ -187,10 +186,10 @@ static const char *name_of(const group_case *c) {
     snprintf(text, sizeof text,
              "kernel %d, type %u, %s %s %s, rounding %d/%d, (%lld, %lld), gated "
              "%d, packed %d, "
-             "order %d, offsets %d %d",
+             "order %d, offsets %d %d %d",
              c->kernel, c->type, element, layout, rule, c->recipe.conversion.rounding.mode,
              c->recipe.conversion.rounding.bits, (long long)c->m, (long long)c->k, c->up != NULL,
-             c->packed, c->order.kind, c->offset_x, c->offset_codes);
+             c->packed, c->order.kind, c->offset_x, c->offset_up, c->offset_codes);
     return text;
 }
 
@@ -209,8 +208,8 @@ static void run(const group_case *c, output *out) {
                           .history_amax = HISTORY};
     float tensor_scale = 0.0f;
     uint8_t spare[sizeof(float)];
-    q.x = device_tensor(c, c->x);
-    q.up = c->up ? device_tensor(c, c->up) : NULL;
+    q.x = device_tensor(c, c->x, c->offset_x);
+    q.up = c->up ? device_tensor(c, c->up, c->offset_up) : NULL;
     q.codes = guarded(out->codes_size, c->offset_codes);
     q.scales = guarded(out->scales_size, 0);
     q.tensor_scale = (float *)(void *)guarded(sizeof tensor_scale, 0);
@@ -224,9 +223,9 @@ static void run(const group_case *c, output *out) {
     REQUIRE(intact, "%s: a guard was overwritten", name_of(c));
     ck_assert_int_eq(take((uint8_t *)q.tensor_scale, sizeof(float), 0, spare), true);
     module->release((uint8_t *)q.scratch - GUARD);
-    release_tensor(c, q.x);
+    release_tensor(c, q.x, c->offset_x);
     if (q.up)
-        release_tensor(c, q.up);
+        release_tensor(c, q.up, c->offset_up);
     REQUIRE(qg_shim_fault_count() == 0, "%s: %s", name_of(c), qg_shim_fault(0));
 }
 
@@ -455,12 +454,12 @@ START_TEST(every_scale_order_agrees) {
 END_TEST
 
 START_TEST(gated_elements_agree) {
-    static const char *const recipes[] = {"metrale_act128", "mxfp8_e5m2", "mxfp4", "mxfp6_e2m3",
-                                          "nvfp4"};
-    for (size_t r = 0; r < 5; r++)
+    static const char *const recipes[] = {"metrale_act128", "mxfp8_e5m2", "mxfp4",
+                                          "mxfp6_e2m3",     "nvfp4",      "e4m3"};
+    for (size_t r = 0; r < 6; r++)
         for (size_t t = 0; t < 3; t++)
-            for (int kind = 0; kind < BLOCK_DATA_KINDS; kind += 3) {
-                group_case c = case_of(recipes[r], kind == 3 ? 400 : 0);
+            for (int kind = 0; kind < BLOCK_DATA_KINDS; kind++) {
+                group_case c = case_of(recipes[r], kind == 3 ? 400 : r == 5 ? 128 : 0);
                 c.type = TYPES[t];
                 c.up = room_up;
                 set_shape(&c, 3, kind % 2 ? 264 : 300, kind, r);
@@ -468,6 +467,28 @@ START_TEST(gated_elements_agree) {
                                 c.m * c.k);
                 check(&c);
             }
+}
+END_TEST
+
+// What a block of zeros, NaN or infinities gives, where recipes differ.
+START_TEST(every_edge_agrees) {
+    static const int kinds[] = {BLOCK_DATA_NANS, BLOCK_DATA_INFS,     BLOCK_DATA_SPECIALS,
+                                BLOCK_DATA_HUGE, BLOCK_DATA_ALL_ZERO, BLOCK_DATA_TINY};
+    static const char *const elements[] = {"e4m3", "e5m2", "e2m1"};
+    for (int edge = QG_EDGE_BY_RULE; edge <= QG_EDGE_NAN; edge++)
+        for (int nan = QG_NAN_ELEMENT_ENCODED; nan <= QG_NAN_ELEMENT_ZERO; nan++)
+            for (int amax = 0; amax < 3; amax++)
+                for (size_t i = 0; i < 6; i++) {
+                    group_case c = case_of(elements[(size_t)edge % 3], i % 2 ? 128 : 32);
+                    c.type = TYPES[i % 3];
+                    c.recipe.zero_scale = c.recipe.nan_scale = c.recipe.inf_scale = (uint8_t)edge;
+                    c.recipe.nan_element = (uint8_t)nan;
+                    c.recipe.amax = (uint8_t)amax;
+                    if (qg_recipe_check(&c.recipe) != QG_OK)
+                        continue;
+                    set_shape(&c, 2, 150, kinds[i], i);
+                    check(&c);
+                }
 }
 END_TEST
 
@@ -485,6 +506,22 @@ START_TEST(every_alignment_agrees) {
                 set_shape(&c, 3, 192, BLOCK_DATA_MIXED, r);
                 check(&c);
             }
+}
+END_TEST
+
+// Where one of the two tensors alone lies at a multiple of 16 bytes.
+START_TEST(every_alignment_of_gated_elements_agrees) {
+    for (size_t t = 0; t < 3; t++)
+        for (int offset = 0; offset < 9; offset++) {
+            group_case c = case_of("mxfp8", 0);
+            c.type = TYPES[t];
+            c.up = room_up;
+            c.offset_x = offset % 2 ? offset : 0;
+            c.offset_up = offset % 2 ? 0 : offset;
+            set_shape(&c, 3, 192, BLOCK_DATA_ORDINARY, 1);
+            block_data_fill(98, BLOCK_DATA_ORDINARY, room_up, c.m * c.k);
+            check(&c);
+        }
 }
 END_TEST
 
@@ -627,7 +664,9 @@ int main(void) {
                             every_rounding_agrees,
                             every_scale_order_agrees,
                             gated_elements_agree,
+                            every_edge_agrees,
                             every_alignment_agrees,
+                            every_alignment_of_gated_elements_agrees,
                             m01_bytes_are_those_of_the_specification,
                             m02_twin_equals_shared,
                             m03_a_truncating_encoder_is_found,

@@ -43,6 +43,7 @@ typedef struct slab_case {
     const char *recipe;
     int kernel;
     qg_format type;
+    int32_t group; // 0: the recipe's
     int64_t m, k;
     qg_cuda_quantize call;
     int64_t row_bytes, x_bytes, groups, scale_bytes;
@@ -53,6 +54,9 @@ static void set_up(slab_case *c) {
     qg_cuda_quantize *q = &c->call;
     memset(q, 0, sizeof *q);
     ck_assert_int_eq(qg_recipe_find(c->recipe, &q->recipe), QG_OK);
+    if (c->group)
+        ck_assert_int_eq(
+            qg_recipe_set_layout(&q->recipe, (qg_layout){QG_LAYOUT_GROUP, 0, c->group}), QG_OK);
     q->input_type = c->type;
     q->kernel = c->kernel;
     q->packed = 1;
@@ -169,6 +173,14 @@ static void check_m(int64_t m) {
             c.k = K;
             check_rows(&c, xs, 3);
         }
+    // Lanes of the twin that have several vectors of a group.
+    slab_case c = {.recipe = "metrale_act128",
+                   .kernel = QG_GROUP_KERNEL_HOPPER,
+                   .type = QG_FORMAT_FP32,
+                   .group = 512,
+                   .m = m,
+                   .k = K};
+    check_rows(&c, xs, 3);
 }
 
 START_TEST(rows_beyond_65535) { check_m(65537); }

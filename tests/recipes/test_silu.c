@@ -177,12 +177,37 @@ START_TEST(activations_of_special_values) {
 }
 END_TEST
 
+// The definition, a rounding a line.
+static float stepwise(float gate, float up) {
+    volatile float g = qg_float_of_bf16(qg_bf16_of_float(gate));
+    volatile float u = qg_float_of_bf16(qg_bf16_of_float(up));
+    volatile float denominator = 1.0f + qg_exponential(-g);
+    volatile float sigmoid = 1.0f / denominator;
+    volatile float silu = g * sigmoid;
+    volatile float product = silu * u;
+    return qg_float_of_bf16(qg_bf16_of_float(product));
+}
+
+// Of binary32 gates and ups, which are rounded first, and with products that are not associative.
+START_TEST(every_rounding_point_is_kept) {
+    for (uint32_t i = 0; i < 200000; i++) {
+        uint32_t a = 0x3c000000u + i * 2654435761u % 0x06000000u;
+        uint32_t b = 0x3c000000u + (i * 2246822519u + 77u) % 0x06000000u;
+        float gate = qg_float_of_bits(a | (i & 1) << 31), up = qg_float_of_bits(b);
+        float got = qg_silu_times_up(gate, up), want = stepwise(gate, up);
+        REQUIRE(bits_of(got) == bits_of(want), "SiLU(%a) * %a is %a, not %a", (double)gate,
+                (double)up, (double)got, (double)want);
+    }
+}
+END_TEST
+
 int main(void) {
     const TTest *tests[] = {exponential_of_special_values,
                             nan_comes_back_as_it_is,
                             exponential_is_within_the_stated_errors,
                             bits_are_pinned,
                             silu_of_every_gate,
-                            activations_of_special_values};
+                            activations_of_special_values,
+                            every_rounding_point_is_kept};
     return RUN_SUITE("silu", tests);
 }

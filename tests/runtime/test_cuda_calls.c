@@ -188,6 +188,23 @@ START_TEST(the_floor_uses_the_devices_sms) {
 }
 END_TEST
 
+// 128 groups of 8 are one CTA of bf16, a lane to a group, and two of fp32.
+START_TEST(the_floor_counts_with_the_inputs_vectors) {
+    enum { ROWS = 4, COLUMNS = 1024 };
+    static float wide[ROWS * COLUMNS];
+    static const qg_format types[] = {QG_FORMAT_BF16, QG_FORMAT_FP32};
+    qg_recipe recipe = groups_of(8);
+    start();
+    for (int i = 0; i < 2; i++) {
+        qg_quantize_options options = options_of(types[i]);
+        ck_assert_int_eq(
+            cuda->quantize(&recipe, &options, NULL, ROWS, COLUMNS, wide, codes, scales, NULL, NULL),
+            QG_OK);
+        ck_assert_int_eq(r->quantize.kernel, i ? QG_GROUP_KERNEL_HOPPER : QG_GROUP_KERNEL_SHARED);
+    }
+}
+END_TEST
+
 START_TEST(levers_and_routes_decide) {
     static const qg_route_row rows[] = {
         {1, 1, QG_GROUP_KERNEL_HOPPER, 2.0, 3}
@@ -524,6 +541,7 @@ int main(void) {
         delayed_takes_the_history,
         silu_passes_gate_and_up,
         the_floor_uses_the_devices_sms,
+        the_floor_counts_with_the_inputs_vectors,
         levers_and_routes_decide,
         a_dequantization_arrives_whole,
         the_library_gets_its_own_forms,

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -108,6 +109,21 @@ END_TEST
 START_TEST(a_system_library_is_not_looked_for) {
     ck_assert_int_eq(setenv("QG_CUDA_MODULE", "libc.so.6", 1), 0);
     expect_absent(QG_CUDA_ABSENT_NO_MODULE, "no such file");
+}
+END_TEST
+
+// Without a writer a pipe would keep dlopen waiting.
+START_TEST(no_regular_file) {
+    char folder[] = "/tmp/qg_module_XXXXXX", path[PATH_SIZE];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/pipe", folder);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert_int_eq(setenv("QG_CUDA_MODULE", path, 1), 0);
+    alarm(20);
+    const char *reason = expect_absent(QG_CUDA_ABSENT_NO_MODULE, "no regular file");
+    alarm(0);
+    expect_text(reason, path);
+    ck_assert_int_eq(unlink(path) + rmdir(folder), 0);
 }
 END_TEST
 
@@ -276,6 +292,7 @@ int main(void) {
         a_named_file_that_is_missing,
         a_name_without_folder,
         a_system_library_is_not_looked_for,
+        no_regular_file,
         no_shared_object,
         no_symbol,
         another_abi,
