@@ -50,7 +50,8 @@
 //
 // 6. Measure (qg_sums.h): qg_sums_measure compares x with q, qg_metric_value derives every metric.
 //    Products are compared with qg_exact_product by qg_sums_measure_product. Inputs that are
-//    bit-equal on every machine: qg_data.h. What theory says: qg_theory.h.
+//    bit-equal on every machine: qg_data.h. What theory says: qg_theory.h,
+//    and of products qg_product_theory.h.
 //
 // Matrices are row-major, sizes are 64 bits, K is the last axis of both operands. Results do not
 // depend on threads. A rule or recipe is a row of a table: README, "Extending". The headers serve C11
@@ -95,8 +96,10 @@
 #include <qg_exact_product.h>
 #include <qg_unit.h>
 
+#include <qg_closed_forms.h>
 #include <qg_data.h>
 #include <qg_elementary.h>
+#include <qg_product_theory.h>
 #include <qg_sums.h>
 #include <qg_theory.h>
 

@@ -28,6 +28,7 @@ typedef struct qg_noise {
     double cross;  // E[x (q - x)]: shrinkage is cross / signal
     double below;  // P(x != 0 and q = 0)
     double above;  // P(|x| > F X)
+    double drift;  // E[|q| - |x|]: of positive data, the bias
 } qg_noise;
 
 // 10 log10(signal / noise); infinity without noise.
@@ -45,6 +46,17 @@ qg_status qg_theory_tensor(qg_density density, double sigma, qg_grid grid, doubl
 qg_status qg_theory_block(qg_density density, double sigma, qg_grid grid, int64_t g,
                           double (*scale_of)(void *context, double amax), void *context,
                           qg_noise *out);
+
+// The same per element of a block of g whose largest magnitude is known to be amax, quantized at
+// one scale >= 0; signal is that of such a block. QG_ERROR_ARGUMENT as above.
+qg_status qg_theory_block_given(qg_density density, double sigma, qg_grid grid, int64_t g,
+                                double amax, double scale, qg_noise *out);
+
+// How much noise/signal varies between blocks because their maxima do: the variance of a block's
+// noise over the mean noise less its signal over the mean signal. To about 10 %.
+qg_status qg_theory_block_variance(qg_density density, double sigma, qg_grid grid, int64_t g,
+                                   double (*scale_of)(void *context, double amax), void *context,
+                                   double *out);
 
 QG_EXTERN_C_END
 

@@ -22,7 +22,7 @@ typedef struct law_of_magnitude {
 
 // What a piece of the line adds to a qg_noise.
 typedef struct piece {
-    double noise, cross, below, above;
+    double noise, cross, below, above, drift;
 } piece;
 
 static double infinity(void) { return qg_double_of_bits(0x7ff0000000000000ull); }
@@ -87,6 +87,7 @@ static void add_point(const law_of_magnitude *law, double x, double weight, doub
     double mass = weight * density(law, x);
     sum->noise += (x - v) * (x - v) * mass;
     sum->cross += x * (v - x) * mass;
+    sum->drift += (v - x) * mass;
 }
 
 static void add_panel(const law_of_magnitude *law, double low, double high, double v, piece *sum) {
@@ -128,7 +129,7 @@ static qg_grid grid_at(qg_grid grid, double scale) {
 // The magnitudes up to `upper` (at most the extent), quantized at one scale.
 static piece integrate_cells(const law_of_magnitude *law, qg_grid grid, double scale,
                              double upper) {
-    piece sum = {0, 0, 0, 0};
+    piece sum = {0, 0, 0, 0, 0};
     double low = 0;
     grid = grid_at(grid, scale);
     for (int64_t i = 0; i < grid.count && low < upper; i++) {
@@ -168,7 +169,7 @@ static qg_status check_arguments(qg_density kind, double sigma, qg_grid grid) {
 }
 
 static qg_noise noise_of(double sigma, piece sum) {
-    return (qg_noise){sigma * sigma, sum.noise, sum.cross, sum.below, sum.above};
+    return (qg_noise){sigma * sigma, sum.noise, sum.cross, sum.below, sum.above, sum.drift};
 }
 
 qg_status qg_theory_tensor(qg_density kind, double sigma, qg_grid grid, double scale,
@@ -210,7 +211,7 @@ static piece quantize_maximum(qg_grid grid, double scale, double a) {
     double v = scale > 0 ? grid.value[cell_of(grid, a / scale)] * scale : 0;
     // An amax rule makes a = F X but for rounding, which is not saturation.
     double reach = grid.value[grid.count - 1] * scale * (1 + 0x1p-22);
-    return (piece){(a - v) * (a - v), a * (v - a), v == 0, a > reach};
+    return (piece){(a - v) * (a - v), a * (v - a), v == 0, a > reach, v - a};
 }
 
 static void add_weighted(piece *sum, piece p, double weight) {
@@ -218,6 +219,7 @@ static void add_weighted(piece *sum, piece p, double weight) {
     sum->cross += weight * p.cross;
     sum->below += weight * p.below;
     sum->above += weight * p.above;
+    sum->drift += weight * p.drift;
 }
 
 // The integrand over a at one node.
@@ -344,7 +346,7 @@ qg_status qg_theory_block(qg_density kind, double sigma, qg_grid grid, int64_t g
         scale_of,
         context,
         0,
-        {0,    0,     0,              0     }
+        { 0,   0,     0,              0,      0}
     };
     double end = highest_maximum(&b);
     for (double low = lowest_maximum(&b); low < end; low *= ratio)
@@ -352,5 +354,73 @@ qg_status qg_theory_block(qg_density kind, double sigma, qg_grid grid, int64_t g
     if (b.bad_scale != 0)
         return qg_fail(QG_ERROR_ARGUMENT, "theory: the scale rule gave %g", b.bad_scale);
     *out = noise_of(sigma, b.sum);
+    return QG_OK;
+}
+
+// ------------------------------------------------------------------------------------ one maximum
+
+// Per element of a block of g whose largest magnitude is a.
+static qg_noise given_maximum(const law_of_magnitude *law, qg_grid grid, int64_t g, double a,
+                              double scale) {
+    double others = (double)(g - 1), body = 1 - tail(law, a);
+    piece own = quantize_maximum(grid_at(grid, scale), scale, a);
+    piece rest = {0, 0, 0, 0, 0}, squares = rest;
+    if (g > 1 && body > 0) {
+        rest = integrate_cells(law, grid, scale, a);
+        squares = integrate_cells(law, grid, 0, a);
+    }
+    double share = body > 0 ? others / body : 0;
+    return (qg_noise){
+        (a * a + share * squares.noise) / (double)g,  (own.noise + share * rest.noise) / (double)g,
+        (own.cross + share * rest.cross) / (double)g, (own.below + share * rest.below) / (double)g,
+        (own.above + share * rest.above) / (double)g, (own.drift + share * rest.drift) / (double)g};
+}
+
+qg_status qg_theory_block_given(qg_density kind, double sigma, qg_grid grid, int64_t g, double amax,
+                                double scale, qg_noise *out) {
+    qg_status status = check_arguments(kind, sigma, grid);
+    if (status)
+        return status;
+    if (g < 1 || !(amax > 0 && amax < infinity()) || !(scale >= 0 && scale < infinity()))
+        return qg_fail(QG_ERROR_ARGUMENT, "theory: a block of %lld with amax %g and scale %g",
+                       (long long)g, amax, scale);
+    law_of_magnitude law = {kind, sigma, extent_of(kind, sigma)};
+    *out = given_maximum(&law, grid, g, smaller(amax, law.extent), scale);
+    return QG_OK;
+}
+
+// The maximum below which a share p of all blocks of g have theirs.
+static double maximum_at(const law_of_magnitude *law, int64_t g, double p) {
+    double low = 0, high = law->extent, wanted = qg_log(p) / (double)g;
+    for (int i = 0; i < 60; i++) {
+        double middle = 0.5 * (low + high);
+        if (log_body(law, middle) < wanted)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+qg_status qg_theory_block_variance(qg_density kind, double sigma, qg_grid grid, int64_t g,
+                                   double (*scale_of)(void *context, double amax), void *context,
+                                   double *out) {
+    enum { POINTS = 64 };
+    qg_status status = check_arguments(kind, sigma, grid);
+    if (status)
+        return status;
+    law_of_magnitude law = {kind, sigma, extent_of(kind, sigma)};
+    qg_noise at[POINTS], mean = {0, 0, 0, 0, 0, 0};
+    for (int i = 0; i < POINTS; i++) {
+        double a = maximum_at(&law, g, (i + 0.5) / POINTS), scale = scale_of(context, a);
+        at[i] = given_maximum(&law, grid, g, a, scale);
+        mean.noise += at[i].noise / POINTS;
+        mean.signal += at[i].signal / POINTS;
+    }
+    *out = 0;
+    for (int i = 0; mean.noise > 0 && i < POINTS; i++) {
+        double d = at[i].noise / mean.noise - at[i].signal / mean.signal;
+        *out += d * d / POINTS;
+    }
     return QG_OK;
 }
