@@ -22,6 +22,7 @@ tests=(
     "check            pkg-config --exists check"
     "python3-h5py     python3 -c 'import h5py'"
     "python3-numpy    python3 -c 'import numpy'"
+    "python3-pandas   python3 -c 'import pandas'"
     "openmpi-bin      command -v mpirun"
     "hdf5-tools       command -v h5dump"
 )
