@@ -3,6 +3,7 @@
 #include <file_replace_internal.h>
 #include <isa_choice.h>
 #include <message.h>
+#include <program.h>
 #include <qg_init.h>
 #include <qg_version.h>
 #include <qgvec.h>
@@ -12,7 +13,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <popt.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -273,7 +273,8 @@ static qg_status check_common(const options *o) {
     return qg_vector_request_number("threads", o->threads, 1, MOST_THREADS, &threads);
 }
 
-static int run(const options *o, const char **words) {
+static int run(void *context, const char **words) {
+    const options *o = context;
     int count = 0;
     while (words && words[count])
         count++;
@@ -312,12 +313,6 @@ static int run(const options *o, const char **words) {
     return EXIT_USAGE;
 }
 
-static void free_options(const struct poptOption *table) {
-    for (const struct poptOption *row = table; row->longName; row++)
-        if ((row->argInfo & POPT_ARG_MASK) == POPT_ARG_STRING)
-            free(*(char **)row->arg);
-}
-
 int main(int argc, const char **argv) {
     options o = {0};
     qg_vector_request *r = &o.request;
@@ -354,24 +349,14 @@ int main(int argc, const char **argv) {
         {"usage", 0, POPT_ARG_NONE, &o.usage, 0, "print the options in short", NULL},
         POPT_TABLEEND};
     // clang-format on
-    qg_message_program("check_vectors");
-    poptContext context = poptGetContext("check_vectors", argc, argv, table, 0);
-    poptSetOtherOptionHelp(context, "verify FILE... | generate [OPTION...]");
-    int code = 0, got = poptGetNextOpt(context);
-    if (got < -1) {
-        qg_message_error("%s: %s", poptBadOption(context, 0), poptStrerror(got));
-        code = EXIT_USAGE;
-    } else if (o.help) {
-        poptPrintHelp(context, stdout, 0);
-        fputs(notes, stdout);
-    } else if (o.usage) {
-        poptPrintUsage(context, stdout, 0);
-    } else if (o.version) {
-        printf("check_vectors %s\n", QG_VERSION);
-    } else {
-        code = run(&o, poptGetArgs(context));
-    }
-    poptFreeContext(context);
-    free_options(table);
-    return code;
+    const qg_program program = {.name = "check_vectors",
+                                .words = "verify FILE... | generate [OPTION...]",
+                                .options = table,
+                                .help = &o.help,
+                                .usage = &o.usage,
+                                .version = &o.version,
+                                .notes = notes,
+                                .run = run,
+                                .context = &o};
+    return qg_program_run(&program, argc, argv);
 }

@@ -10,6 +10,7 @@
 #include <plot.h>
 #include <qg_table.h>
 #include <stddef.h>
+#include <table_cell.h>
 
 // The rows of all result files at hand.
 typedef struct qg_figure_input {
@@ -18,10 +19,7 @@ typedef struct qg_figure_input {
 } qg_figure_input;
 
 // Selected rows: (count) pairs of table and row.
-typedef struct qg_figure_row {
-    const qg_table *table;
-    int64_t row;
-} qg_figure_row;
+typedef qg_table_row qg_figure_row;
 typedef struct qg_figure_rows {
     const qg_figure_row *items;
     int64_t count;

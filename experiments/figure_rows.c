@@ -26,21 +26,6 @@ double qg_figure_number(const qg_figure_row *row, qg_column column) {
 
 // -------------------------------------------------------------------------------------- selection
 
-static qg_cell cell_of(const void *row, qg_column column) {
-    const qg_figure_row *r = row;
-    qg_cell cell = {0};
-    switch (qg_column_describe(column)->type) {
-    case QG_COLUMN_TEXT: cell.text = qg_table_text(r->table, r->row, column); break;
-    case QG_COLUMN_F64: cell.f64 = qg_table_f64(r->table, r->row, column); break;
-    case QG_COLUMN_I64: cell.i64 = qg_table_i64(r->table, r->row, column); break;
-    case QG_COLUMN_U64: cell.u64 = qg_table_u64(r->table, r->row, column); break;
-    case QG_COLUMN_U8: cell.u64 = qg_table_u8(r->table, r->row, column); break;
-    }
-    return cell;
-}
-
-static int every_column(size_t i) { return i < QG_COLUMN_COUNT ? (int)i : -1; }
-
 // What was measured: the rest says nothing.
 static bool was_measured(const qg_figure_row *row) {
     const char *status = qg_figure_text(row, QG_COLUMN_STATUS);
@@ -94,7 +79,7 @@ qg_status qg_figure_select(const qg_figure_input *input, const char *where, qg_f
     if (!where)
         return QG_OK;
     qg_expression *expression;
-    qg_status status = qg_expression_parse(where, every_column, &expression);
+    qg_status status = qg_expression_parse(where, qg_table_columns, &expression);
     if (status != QG_OK)
         return status;
     int64_t total = 0;
@@ -110,7 +95,7 @@ qg_status qg_figure_select(const qg_figure_input *input, const char *where, qg_f
         for (int64_t row = 0; row < qg_table_rows(input->tables[t]); row++) {
             items[count] = (qg_figure_row){input->tables[t], row};
             count += was_measured(&items[count]) &&
-                     qg_expression_holds(expression, cell_of, &items[count]);
+                     qg_expression_holds(expression, qg_table_cell, &items[count]);
         }
     qg_expression_free(expression);
     status = input->count > 1 ? drop_repeats(items, &count) : QG_OK;

@@ -2,6 +2,7 @@
 #include <gate.h>
 #include <gate_names.h>
 
+#include <table_cell.h>
 #include <text_lines.h>
 
 #include <stdio.h>
@@ -24,8 +25,6 @@ typedef struct reader {
     qg_gates *gates;
     int room;
 } reader;
-
-static int every_column(size_t i) { return i < QG_COLUMN_COUNT ? (int)i : -1; }
 
 static qg_status refuse(const reader *r, const char *what, const char *word) {
     return qg_fail(QG_ERROR_DATA, "%.300s:%d: %s%.80s", r->path, r->line, what, word);
@@ -153,7 +152,7 @@ static qg_status fill(const reader *r, char *const f[COLUMN_COUNT], qg_gate *gat
     if (!gate->id || !gate->metric || !gate->limit || !gate->reason || !gate->expires)
         return qg_fail(QG_ERROR_MEMORY, "no memory for the gates of %.300s", r->path);
     if (*f[WHERE] && strcmp(f[WHERE], "*") != 0 &&
-        qg_expression_parse(f[WHERE], every_column, &gate->where) != QG_OK) {
+        qg_expression_parse(f[WHERE], qg_table_columns, &gate->where) != QG_OK) {
         char why[300];
         snprintf(why, sizeof why, "%.299s", qg_detail());
         return qg_fail(QG_ERROR_DATA, "%.200s:%d: where: %s", r->path, r->line, why);

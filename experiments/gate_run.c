@@ -1,6 +1,8 @@
 // All gates over all files. See gate_run.h.
 #include <gate_run.h>
 
+#include <table_cell.h>
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -10,27 +12,9 @@
 
 // ------------------------------------------------------------------------------------------- rows
 
-typedef struct table_row {
-    const qg_table *table;
-    int64_t row;
-} table_row;
-
-static qg_cell read_cell(const void *row, qg_column column) {
-    const table_row *r = row;
-    qg_cell cell = {0};
-    switch (qg_column_describe(column)->type) {
-    case QG_COLUMN_TEXT: cell.text = qg_table_text(r->table, r->row, column); break;
-    case QG_COLUMN_F64: cell.f64 = qg_table_f64(r->table, r->row, column); break;
-    case QG_COLUMN_I64: cell.i64 = qg_table_i64(r->table, r->row, column); break;
-    case QG_COLUMN_U64: cell.u64 = qg_table_u64(r->table, r->row, column); break;
-    case QG_COLUMN_U8: cell.u64 = qg_table_u8(r->table, r->row, column); break;
-    }
-    return cell;
-}
-
 bool qg_gate_where_holds(const qg_gate *gate, const qg_table *table, int64_t row) {
-    table_row r = {table, row};
-    return !gate->where || qg_expression_holds(gate->where, read_cell, &r);
+    qg_table_row r = {table, row};
+    return !gate->where || qg_expression_holds(gate->where, qg_table_cell, &r);
 }
 
 static bool is_measured(const qg_table *table, int64_t row) {

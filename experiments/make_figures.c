@@ -8,14 +8,13 @@
 #include <message.h>
 #include <near_words.h>
 #include <number.h>
+#include <program.h>
 #include <qg_init.h>
 #include <qg_plan_build.h>
 #include <qg_results.h>
-#include <qg_version.h>
 
 #include <errno.h>
 #include <limits.h>
-#include <popt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -38,6 +37,7 @@ static const char notes[] =
 typedef struct options {
     int help, usage, version, verbose, quiet, list, strict, paper;
     char *figure, *out, *term, *isa, *threads;
+    const char *program; // as it was called
 } options;
 
 typedef struct session {
@@ -347,11 +347,12 @@ static int draw(session *s) {
     return code ? code : last;
 }
 
-static int run(const options *o, const char *program, const char **words) {
+static int run(void *context, const char **words) {
+    const options *o = context;
     static session s;
     s.options = o;
     s.request.folder = o->out ? o->out : "figures";
-    name_sweep(&s, program);
+    name_sweep(&s, o->program);
     int code = check_options(o);
     code = code ? code : choose_figures(&s);
     code = code ? code : read_terms(&s);
@@ -378,14 +379,8 @@ static int run(const options *o, const char *program, const char **words) {
     return code;
 }
 
-static void free_options(const struct poptOption *table) {
-    for (const struct poptOption *row = table; row->longName; row++)
-        if ((row->argInfo & POPT_ARG_MASK) == POPT_ARG_STRING)
-            free(*(char **)row->arg);
-}
-
 int main(int argc, const char **argv) {
-    options o = {0};
+    options o = {.program = argc > 0 ? argv[0] : "make_figures"};
     // clang-format off
     const struct poptOption table[] = {
         {"figure", 0, POPT_ARG_STRING, &o.figure, 0, "ids, names or globs: these alone (all)", "L"},
@@ -405,28 +400,14 @@ int main(int argc, const char **argv) {
         {"usage", 0, POPT_ARG_NONE, &o.usage, 0, "print the options in short", NULL},
         POPT_TABLEEND};
     // clang-format on
-    qg_message_program("make_figures");
-    poptContext context = poptGetContext("make_figures", argc, argv, table, 0);
-    poptSetOtherOptionHelp(context, "[OPTION...] RESULTS.h5...");
-    int code = 0, got = poptGetNextOpt(context);
-    if (got < -1) {
-        qg_message_error("%s: %s", poptBadOption(context, 0), poptStrerror(got));
-        code = EXIT_USAGE;
-    } else if (o.help) {
-        poptPrintHelp(context, stdout, 0);
-        fputs(notes, stdout);
-    } else if (o.usage) {
-        poptPrintUsage(context, stdout, 0);
-    } else if (o.version) {
-        printf("make_figures (quantgauge) %s\n", QG_VERSION);
-    } else {
-        code = run(&o, argc > 0 ? argv[0] : "make_figures", poptGetArgs(context));
-    }
-    poptFreeContext(context);
-    free_options(table);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        qg_message_error("cannot write to standard output: %s", strerror(errno));
-        code = code == EXIT_USAGE ? code : EXIT_SYSTEM;
-    }
-    return code;
+    const qg_program program = {.name = "make_figures",
+                                .words = "[OPTION...] RESULTS.h5...",
+                                .options = table,
+                                .help = &o.help,
+                                .usage = &o.usage,
+                                .version = &o.version,
+                                .notes = notes,
+                                .run = run,
+                                .context = &o};
+    return qg_program_run(&program, argc, argv);
 }

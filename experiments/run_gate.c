@@ -8,15 +8,14 @@
 #include <isa_choice.h>
 #include <message.h>
 #include <number.h>
+#include <program.h>
 #include <qg_data_dir.h>
 #include <qg_init.h>
 #include <qg_results.h>
-#include <qg_version.h>
 
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <popt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -313,7 +312,8 @@ static void end(session *s) {
     qg_gates_free(&s->gates);
 }
 
-static int gate(const options *o, const char **paths) {
+static int gate(void *context, const char **paths) {
+    const options *o = context;
     session s = {.o = o};
     int code = check_options(&s);
     if (code)
@@ -334,18 +334,10 @@ static int gate(const options *o, const char **paths) {
     return code;
 }
 
-static void print_help(poptContext context) {
-    poptPrintHelp(context, stdout, 0);
-    fputs(notes, stdout);
+static void print_names(void) {
     puts("\nNames in formulas, beside the numeric columns of result files:");
     for (int i = 0; qg_gate_name_definition(i); i++)
         printf("  %-18s %s\n", qg_gate_name_text(i), qg_gate_name_definition(i));
-}
-
-static void free_options(const struct poptOption *table) {
-    for (const struct poptOption *row = table; row->longName; row++)
-        if ((row->argInfo & POPT_ARG_MASK) == POPT_ARG_STRING)
-            free(*(char **)row->arg);
 }
 
 int main(int argc, const char **argv) {
@@ -372,27 +364,15 @@ int main(int argc, const char **argv) {
         {"usage", 0, POPT_ARG_NONE, &o.usage, 0, "print the options in short", NULL},
         POPT_TABLEEND};
     // clang-format on
-    qg_message_program("run_gate");
-    poptContext context = poptGetContext("run_gate", argc, argv, table, 0);
-    poptSetOtherOptionHelp(context, "[OPTION...] RESULTS.h5...");
-    int code = 0, got = poptGetNextOpt(context);
-    if (got < -1) {
-        qg_message_error("%s: %s", poptBadOption(context, 0), poptStrerror(got));
-        code = EXIT_USAGE;
-    } else if (o.help) {
-        print_help(context);
-    } else if (o.usage) {
-        poptPrintUsage(context, stdout, 0);
-    } else if (o.version) {
-        printf("run_gate (quantgauge) %s\n", QG_VERSION);
-    } else {
-        code = gate(&o, poptGetArgs(context));
-    }
-    poptFreeContext(context);
-    free_options(table);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        qg_message_error("cannot write to standard output: %s", strerror(errno));
-        code = code == EXIT_USAGE ? code : EXIT_SYSTEM;
-    }
-    return code;
+    const qg_program program = {.name = "run_gate",
+                                .words = "[OPTION...] RESULTS.h5...",
+                                .options = table,
+                                .help = &o.help,
+                                .usage = &o.usage,
+                                .version = &o.version,
+                                .notes = notes,
+                                .more_help = print_names,
+                                .run = gate,
+                                .context = &o};
+    return qg_program_run(&program, argc, argv);
 }

@@ -9,6 +9,7 @@
 #include <message.h>
 #include <near_words.h>
 #include <qg_results.h>
+#include <table_cell.h>
 #include <text_grid.h>
 
 #include <fnmatch.h>
@@ -28,24 +29,6 @@ typedef struct view {
 } view;
 
 // ----------------------------------------------------------------------------------------- values
-
-typedef struct table_row {
-    const qg_table *table;
-    int64_t row;
-} table_row;
-
-static qg_cell read_cell(const void *row, qg_column column) {
-    const table_row *r = row;
-    qg_cell cell = {0};
-    switch (qg_column_describe(column)->type) {
-    case QG_COLUMN_TEXT: cell.text = qg_table_text(r->table, r->row, column); break;
-    case QG_COLUMN_F64: cell.f64 = qg_table_f64(r->table, r->row, column); break;
-    case QG_COLUMN_I64: cell.i64 = qg_table_i64(r->table, r->row, column); break;
-    case QG_COLUMN_U64: cell.u64 = qg_table_u64(r->table, r->row, column); break;
-    case QG_COLUMN_U8: cell.u64 = qg_table_u8(r->table, r->row, column); break;
-    }
-    return cell;
-}
 
 static bool is_digest(qg_column column) {
     return column == QG_COLUMN_CASE_ID || column == QG_COLUMN_INPUT_DIGEST ||
@@ -95,8 +78,6 @@ static void print_readable(qg_cell cell, qg_column column, char text[QG_CELL_SIZ
 
 static const char ALL_COLUMNS[] = "--show FILE --columns '*' prints every column";
 
-static int every_column(size_t i) { return i < QG_COLUMN_COUNT ? (int)i : -1; }
-
 static void add_column(view *v, qg_column column) {
     for (int i = 0; i < v->column_count; i++)
         if (v->columns[i] == column)
@@ -127,7 +108,7 @@ static qg_status add_named(view *v, const char *name) {
         v->named[column] = true;
         return QG_OK;
     }
-    return qg_near_hint(qg_expression_unknown(name, every_column), ALL_COLUMNS);
+    return qg_near_hint(qg_expression_unknown(name, qg_table_columns), ALL_COLUMNS);
 }
 
 static qg_status read_columns(view *v, const char *text) {
@@ -152,8 +133,8 @@ static bool has_mixed_formats(const view *v) {
 
 static bool is_empty(const view *v, qg_column column) {
     for (int64_t i = 0; i < v->count; i++) {
-        table_row row = {v->table, v->rows[i]};
-        if (!is_missing(read_cell(&row, column), qg_column_describe(column)))
+        qg_table_row row = {v->table, v->rows[i]};
+        if (!is_missing(qg_table_cell(&row, column), qg_column_describe(column)))
             return false;
     }
     return true;
@@ -167,8 +148,8 @@ static bool is_telling(const view *v, qg_column column) {
         return has_mixed_formats(v);
     char first[QG_CELL_SIZE] = "", text[QG_CELL_SIZE];
     for (int64_t i = 0; i < v->count; i++) {
-        table_row row = {v->table, v->rows[i]};
-        print_exact(read_cell(&row, column), column, i ? text : first);
+        qg_table_row row = {v->table, v->rows[i]};
+        print_exact(qg_table_cell(&row, column), column, i ? text : first);
         if (i && strcmp(first, text) != 0)
             return true;
     }
@@ -223,8 +204,8 @@ static void drop_empty(view *v) {
 
 static void grid_cell(const void *context, int64_t row, int column, char text[QG_CELL_SIZE]) {
     const view *v = context;
-    table_row r = {v->table, v->rows[row]};
-    print_readable(read_cell(&r, v->columns[column]), v->columns[column], text);
+    qg_table_row r = {v->table, v->rows[row]};
+    print_readable(qg_table_cell(&r, v->columns[column]), v->columns[column], text);
 }
 
 // width 0: any.
@@ -268,9 +249,9 @@ static void print_tsv(const view *v, FILE *stream) {
         fprintf(stream, "%s%s", i ? "\t" : "", full_name(v->columns[i], name));
     fputc('\n', stream);
     for (int64_t row = 0; row < v->count; row++) {
-        table_row r = {v->table, v->rows[row]};
+        qg_table_row r = {v->table, v->rows[row]};
         for (int i = 0; i < v->column_count; i++) {
-            qg_cell cell = read_cell(&r, v->columns[i]);
+            qg_cell cell = qg_table_cell(&r, v->columns[i]);
             if (i)
                 fputc('\t', stream);
             if (cell.text) {
@@ -308,12 +289,13 @@ static qg_status print_json(const view *v, FILE *stream) {
     char name[64];
     fputs("[", stream);
     for (int64_t row = 0; row < v->count; row++) {
-        table_row r = {v->table, v->rows[row]};
+        qg_table_row r = {v->table, v->rows[row]};
         json_t *object = json_object();
         int failed = !object;
         for (int i = 0; i < v->column_count && !failed; i++)
-            failed = json_object_set_new(object, full_name(v->columns[i], name),
-                                         json_value(read_cell(&r, v->columns[i]), v->columns[i]));
+            failed =
+                json_object_set_new(object, full_name(v->columns[i], name),
+                                    json_value(qg_table_cell(&r, v->columns[i]), v->columns[i]));
         fputs(row ? ",\n " : "\n ", stream);
         failed = failed || json_dumpf(object, stream, JSON_PRESERVE_ORDER | JSON_COMPACT);
         json_decref(object);
@@ -358,9 +340,9 @@ static qg_status select_rows(view *v, const qg_expressions *where, const qg_expr
     if (!v->rows)
         return qg_fail(QG_ERROR_MEMORY, "out of memory for the rows");
     for (int64_t i = 0; i < count; i++) {
-        table_row row = {v->table, i};
-        if ((where->count == 0 || qg_expressions_any(where, read_cell, &row)) &&
-            !qg_expressions_any(exclude, read_cell, &row))
+        qg_table_row row = {v->table, i};
+        if ((where->count == 0 || qg_expressions_any(where, qg_table_cell, &row)) &&
+            !qg_expressions_any(exclude, qg_table_cell, &row))
             v->rows[v->count++] = i;
     }
     return QG_OK;
@@ -402,7 +384,7 @@ static int show_table(view *v, const qg_show_options *options, const qg_expressi
 static qg_status read_expressions(const char *const *texts, int count, qg_expressions *out) {
     qg_status status = QG_OK;
     for (int i = 0; i < count && !status; i++)
-        status = qg_near_hint(qg_expressions_add(out, texts[i], every_column), ALL_COLUMNS);
+        status = qg_near_hint(qg_expressions_add(out, texts[i], qg_table_columns), ALL_COLUMNS);
     return status;
 }
 

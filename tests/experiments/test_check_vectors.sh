@@ -248,7 +248,7 @@ grep -q -e '--unit' out || fail "--help does not tell --unit"
 grep -q 'Exit codes: 0' out || fail "--help does not tell the exit codes"
 expect 0 0 "" --usage
 expect 0 0 "" --version
-grep -qE '^check_vectors [0-9]+\.[0-9]+\.[0-9]+$' out || fail "--version: $(cat out)"
+grep -qE '^check_vectors \(quantgauge\) [0-9]+\.[0-9]+\.[0-9]+$' out || fail "--version: $(cat out)"
 if [ -w /dev/full ]; then
     code=0
     "$program" generate --encode e4m3 >/dev/full 2>err || code=$?
