@@ -26,7 +26,7 @@
     X(MISSING, "MISSING")           /* a case without a result: exit 3 */                          \
     X(NEW, "NEW")                   /* no baseline knows the case */                               \
     X(MISTRUSTED, "MISTRUSTED")     /* the case's data say little */                               \
-    X(INCOMPARABLE, "INCOMPARABLE") /* definition, plan or input differs from the baseline's */    \
+    X(INCOMPARABLE, "INCOMPARABLE") /* the baseline has other definitions of its metrics */        \
     X(AMBIGUOUS, "AMBIGUOUS")       /* perf: the limit lies within the spread */
 
 typedef enum qg_verdict {
@@ -66,6 +66,9 @@ typedef struct qg_gates {
 // QG_ERROR_IO, QG_ERROR_DATA (file:line: what is wrong).
 qg_status qg_gates_read(const char *path, qg_gates *out);
 void qg_gates_free(qg_gates *gates);
+
+// A day of the calendar, as YYYY-MM-DD.
+bool qg_gate_is_day(const char *text);
 
 const char *qg_gate_kind_name(qg_gate_kind kind);
 const char *qg_verdict_name(qg_verdict verdict);

@@ -111,6 +111,12 @@ typedef struct source {
     char *axes;
 } source;
 
+// Foreign names of tensors must end neither the field nor the line.
+static void put_field(FILE *stream, const char *text) {
+    for (; *text; text++)
+        fputc(*text == '\t' || *text == '\n' || *text == '\r' ? '?' : *text, stream);
+}
+
 static char *axes_of(const qg_table *table, int64_t row) {
     char *text = NULL;
     size_t size;
@@ -122,7 +128,8 @@ static char *axes_of(const qg_table *table, int64_t row) {
         const char *separator = i ? "\t" : "";
         switch (qg_column_describe(column)->type) {
         case QG_COLUMN_TEXT:
-            fprintf(stream, "%s%s", separator, qg_table_text(table, row, column));
+            fputs(separator, stream);
+            put_field(stream, qg_table_text(table, row, column));
             break;
         case QG_COLUMN_U8:
             fprintf(stream, "%s%d", separator, qg_table_u8(table, row, column));
@@ -134,9 +141,6 @@ static char *axes_of(const qg_table *table, int64_t row) {
         free(text);
         return NULL;
     }
-    for (char *c = text; *c; c++) // foreign names of tensors must not end the line
-        if (*c == '\n' || *c == '\r')
-            *c = '?';
     return text;
 }
 
@@ -178,8 +182,10 @@ static void summarize(const source *s, int count, int metric, qg_baseline_row *r
         double d = qg_gate_column(s[i].table, s[i].row, baseline_metrics[metric]) - mean;
         squares += isnan(d) ? 0 : d * d;
     }
+    if (isnan(mean) || isinf(squares)) // finite for some seeds, infinite for others: no spread
+        return;
     row->mean[metric] = as_written(mean);
-    row->spread[metric] = isnan(mean) ? (double)NAN : as_written(sqrt(squares / (count - 1)));
+    row->spread[metric] = as_written(sqrt(squares / (count - 1)));
 }
 
 static qg_status add_group(qg_baseline *b, source *s, int count) {
@@ -208,6 +214,19 @@ static qg_status add_group(qg_baseline *b, source *s, int count) {
     row->definition = baseline_definition();
     for (int m = 0; m < QG_BASELINE_METRICS; m++)
         summarize(s, count, m, row);
+    return QG_OK;
+}
+
+// Of a case with two outcomes the order of the files would choose.
+static qg_status check_repeats(const source *s, int64_t count) {
+    for (int64_t i = 1; i < count; i++)
+        if (by_group(&s[i - 1], &s[i]) == 0 &&
+            qg_table_u64(s[i - 1].table, s[i - 1].row, QG_COLUMN_OUTPUT_DIGEST) !=
+                qg_table_u64(s[i].table, s[i].row, QG_COLUMN_OUTPUT_DIGEST))
+            return qg_fail(QG_ERROR_DATA,
+                           "no baseline of files that differ: case %016" PRIx64
+                           " has another output_digest in each",
+                           qg_table_u64(s[i].table, s[i].row, QG_COLUMN_CASE_ID));
     return QG_OK;
 }
 
@@ -241,7 +260,6 @@ static qg_status collect(const qg_table *const *tables, int count, source **out,
             (*out)[(*found)++] = s;
         }
     qsort(*out, (size_t)*found, sizeof **out, by_group);
-    *found = drop_repeats(*out, *found);
     return QG_OK;
 }
 
@@ -257,6 +275,9 @@ qg_status qg_baseline_make(const qg_table *const *tables, int count, qg_baseline
         *out = NULL;
         return status;
     }
+    status = check_repeats(sources, found);
+    if (status == QG_OK)
+        found = drop_repeats(sources, found);
     for (int64_t first = 0, next; first < found && status == QG_OK; first = next) {
         const char *axes = sources[first].axes;
         for (next = first + 1; next < found && strcmp(sources[next].axes, axes) == 0;)
@@ -308,6 +329,13 @@ qg_baseline_match qg_baseline_find(const qg_baseline *b, const qg_table *table, 
                     "with --update-baseline";
     }
     return match;
+}
+
+bool qg_baseline_holds(const char *metric) {
+    for (int i = 0; i < QG_BASELINE_METRICS; i++)
+        if (strcmp(qg_column_describe(baseline_metrics[i])->name, metric) == 0)
+            return true;
+    return false;
 }
 
 bool qg_baseline_metric(const qg_baseline_row *row, const char *metric, qg_gate_case *out) {

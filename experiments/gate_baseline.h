@@ -66,6 +66,8 @@ typedef struct qg_baseline_match {
 
 // baseline NULL: no match.
 qg_baseline_match qg_baseline_find(const qg_baseline *baseline, const qg_table *table, int64_t row);
+// True for the metrics that baselines have means of.
+bool qg_baseline_holds(const char *metric);
 // Fills baseline, spread and seeds of the case. False: there is no mean, or no spread.
 bool qg_baseline_metric(const qg_baseline_row *row, const char *metric, qg_gate_case *out);
 

@@ -61,9 +61,11 @@ static qg_status check_header(reader *r, char *const fields[], int count) {
     for (int i = 0; i < COLUMN_COUNT; i++)
         if (i >= count || strcmp(fields[i], column_name(i, name)) != 0)
             return refuse(r,
-                          "no baseline of this version: its columns differ; make it again with "
-                          "--update-baseline. Missing: ",
+                          "no baseline of this version: its columns differ; remove it and make it "
+                          "again with --update-baseline. Missing: ",
                           column_name(i, name));
+    if (count > COLUMN_COUNT)
+        return refuse(r, "no baseline of this version: it has more columns", "");
     r->has_header = true;
     return QG_OK;
 }
@@ -91,7 +93,21 @@ static qg_status read_list(const reader *r, char *text, bool hex, int *count, ui
 
 static qg_status read_number(const reader *r, const char *text, double *out) {
     *out = (double)NAN;
-    return !*text || qg_number_f64(text, out) ? QG_OK : refuse(r, "not a number: ", text);
+    if (!*text)
+        return QG_OK;
+    return qg_number_f64(text, out) && !isnan(*out) ? QG_OK : refuse(r, "not a number: ", text);
+}
+
+// Both or neither: a mean without its spread would silently hold nothing to itself.
+static qg_status read_metric(const reader *r, char *const fields[2], double *mean, double *spread) {
+    qg_status status = read_number(r, fields[0], mean);
+    if (status == QG_OK)
+        status = read_number(r, fields[1], spread);
+    if (status != QG_OK)
+        return status;
+    if (isnan(*mean) != isnan(*spread))
+        return refuse(r, "a mean needs a spread, and a spread a mean: ", fields[isnan(*mean)]);
+    return *spread < 0 || isinf(*spread) ? refuse(r, "no spread: ", fields[1]) : QG_OK;
 }
 
 static char *joined(char *const fields[]) {
@@ -125,11 +141,8 @@ static qg_status read_row(reader *r, char *const fields[]) {
         return refuse(r, "inputs are not 16 hexadecimal digits: ", fields[INPUTS]);
     if (strlen(fields[DEFINITION]) != 16 || !qg_number_hex(fields[DEFINITION], &row->definition))
         return refuse(r, "the definition is not 16 hexadecimal digits: ", fields[DEFINITION]);
-    for (int i = 0; i < QG_BASELINE_METRICS && status == QG_OK; i++) {
-        status = read_number(r, fields[METRICS + 2 * i], &row->mean[i]);
-        if (status == QG_OK)
-            status = read_number(r, fields[METRICS + 2 * i + 1], &row->spread[i]);
-    }
+    for (int i = 0; i < QG_BASELINE_METRICS && status == QG_OK; i++)
+        status = read_metric(r, fields + METRICS + 2 * i, &row->mean[i], &row->spread[i]);
     return status;
 }
 
@@ -146,6 +159,25 @@ static qg_status take_line(reader *r, char *line) {
     return read_row(r, fields);
 }
 
+// Two rows of a case, as a careless merge leaves them: which of them held would be left to chance.
+static qg_status check_places(const char *path, const qg_baseline *b) {
+    for (int64_t i = 1; i < b->place_count; i++)
+        for (int64_t j = i - 1; j >= 0 && b->places[j].id == b->places[i].id; j--)
+            if (strcmp(b->rows[b->places[i].row].reference, b->rows[b->places[j].row].reference) ==
+                0)
+                return qg_fail(QG_ERROR_DATA, "%.300s: case %016" PRIx64 " is there twice", path,
+                               b->places[i].id);
+    return QG_OK;
+}
+
+static qg_status check_whole(const reader *r) {
+    if (!r->has_header)
+        return qg_fail(QG_ERROR_DATA, "%.300s: no baseline: it has no header line", r->path);
+    if (r->baseline->count == 0)
+        return qg_fail(QG_ERROR_DATA, "%.300s: holds no row", r->path);
+    return QG_OK;
+}
+
 qg_status qg_baseline_read(const char *path, qg_baseline **out) {
     qg_text_lines lines;
     *out = NULL;
@@ -158,10 +190,12 @@ qg_status qg_baseline_read(const char *path, qg_baseline **out) {
     for (char *line; status == QG_OK && (line = qg_text_lines_next(&lines));)
         status = take_line(&r, line);
     qg_text_lines_close(&lines);
-    if (status == QG_OK && !r.has_header)
-        status = qg_fail(QG_ERROR_DATA, "%.300s: no baseline: it has no header line", path);
+    if (status == QG_OK)
+        status = check_whole(&r);
     if (status == QG_OK)
         status = baseline_index(r.baseline);
+    if (status == QG_OK)
+        status = check_places(path, r.baseline);
     if (status == QG_OK)
         *out = r.baseline;
     else
@@ -308,12 +342,24 @@ static bool differs(double a, double b) {
     return a != b;
 }
 
+static void put_mean(FILE *stream, double mean) {
+    if (isnan(mean))
+        fputs("none", stream);
+    else
+        fprintf(stream, "%.6g", mean);
+}
+
 static void note_metrics(const changes *c, const qg_baseline_row *old, const qg_baseline_row *now) {
     for (int i = 0; i < QG_BASELINE_METRICS; i++)
-        if (differs(old->mean[i], now->mean[i]))
-            fprintf(c->stream, "    %s %.6g -> %.6g (spread %.3g)\n",
-                    qg_column_describe(baseline_metrics[i])->name, old->mean[i], now->mean[i],
-                    old->spread[i]);
+        if (differs(old->mean[i], now->mean[i])) {
+            fprintf(c->stream, "    %s ", qg_column_describe(baseline_metrics[i])->name);
+            put_mean(c->stream, old->mean[i]);
+            fputs(" -> ", c->stream);
+            put_mean(c->stream, now->mean[i]);
+            if (!isnan(old->spread[i]))
+                fprintf(c->stream, " (spread %.3g)", old->spread[i]);
+            fputc('\n', c->stream);
+        }
 }
 
 static void compare_rows(changes *c, const qg_baseline_row *old, const qg_baseline_row *now) {

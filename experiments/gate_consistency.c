@@ -69,6 +69,13 @@ static qg_status fail(qg_gate_run *run, qg_gate_result *result, const char *name
                        wanted);
 }
 
+static qg_status fail_sum(qg_gate_run *run, qg_gate_result *result, const char *name) {
+    result->verdict = QG_VERDICT_FAIL;
+    result->value = result->limit = (double)NAN;
+    result->used = INFINITY;
+    return qg_gate_add(run, result, "the sum %s is NaN", name);
+}
+
 // Counts must add up before metrics are worth anything.
 static bool counts_agree(const qg_sums *s) {
     int64_t binned = 0;
@@ -77,6 +84,18 @@ static bool counts_agree(const qg_sums *s) {
     return s->n >= s->n_finite && s->exact >= 0 && s->exact <= s->n_finite &&
            s->zero_reference >= 0 && s->zero_reference <= s->n_finite && s->underflowed >= 0 &&
            s->underflowed <= s->n_finite - s->zero_reference && binned == s->n_finite;
+}
+
+// Finite elements have no sum that is NaN: metrics of it would be NaN, agree, and escape all gates.
+static qg_column unsound_sum(const qg_table *table, int64_t row) {
+    static const qg_column SUMS[] = {
+        QG_COLUMN_SUM_X,     QG_COLUMN_SUM_XX,        QG_COLUMN_SUM_QQ,       QG_COLUMN_SUM_XQ,
+        QG_COLUMN_SUM_E,     QG_COLUMN_SUM_ABS_E,     QG_COLUMN_SUM_E_SIGN_X, QG_COLUMN_SUM_EE,
+        QG_COLUMN_SUM_ABS_X, QG_COLUMN_SUM_MAX_ABS_E, QG_COLUMN_SUM_MAX_ABS_X};
+    for (size_t i = 0; i < sizeof SUMS / sizeof SUMS[0]; i++)
+        if (isnan(qg_table_f64(table, row, SUMS[i])))
+            return SUMS[i];
+    return QG_COLUMN_COUNT;
 }
 
 static bool is_product(const qg_table *table, int64_t row) {
@@ -91,6 +110,9 @@ static qg_status check_row(qg_gate_run *run, const qg_gate *gate, const qg_gate_
         return QG_OK;
     if (!counts_agree(&sums))
         return fail(run, &result, "a count", (double)sums.n, (double)sums.n_finite);
+    qg_column unsound = unsound_sum(file->table, row);
+    if (unsound != QG_COLUMN_COUNT)
+        return fail_sum(run, &result, qg_column_describe(unsound)->name);
     for (int i = 0; i < QG_METRIC_COUNT; i++) {
         qg_metric metric = (qg_metric)i;
         double stored = qg_table_f64(file->table, row, (qg_column)(QG_COLUMN_METRIC_QSNR_DB + i));

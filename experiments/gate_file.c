@@ -1,13 +1,15 @@
 // Reads a gates file: tab-separated rows of text. See gate.h.
 #include <gate.h>
-#include <gate_names.h>
+#include <gate_baseline.h>
 
 #include <table_cell.h>
 #include <text_lines.h>
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 // In this order, written out in the header line.
 static const char *const COLUMNS[] = {"id",    "kind",   "where",  "metric",
@@ -52,17 +54,15 @@ static qg_status check_header(reader *r, char *const fields[COLUMN_COUNT], int c
     return QG_OK;
 }
 
-// YYYY-MM-DD, or empty.
-static bool is_date(const char *text) {
-    static const char form[] = "dddd-dd-dd";
-    if (!*text)
-        return true;
-    if (strlen(text) != sizeof form - 1)
+bool qg_gate_is_day(const char *text) {
+    struct tm day = {0};
+    char canonical[16];
+    const char *end = strptime(text, "%Y-%m-%d", &day);
+    if (!end || *end)
         return false;
-    for (size_t i = 0; i + 1 < sizeof form; i++)
-        if (form[i] == 'd' ? text[i] < '0' || text[i] > '9' : text[i] != form[i])
-            return false;
-    return true;
+    timegm(&day); // February 30 becomes a day of March
+    return strftime(canonical, sizeof canonical, "%Y-%m-%d", &day) > 0 &&
+           strcmp(canonical, text) == 0;
 }
 
 static qg_status set_kind(const reader *r, const char *word, qg_gate *gate) {
@@ -83,8 +83,8 @@ static qg_status check_fields(const reader *r, char *const f[COLUMN_COUNT], cons
             return refuse(r, "a second gate with the id ", f[ID]);
     if (!*f[REASON])
         return refuse(r, "every gate says its reason; there is none for ", f[ID]);
-    if (!is_date(f[EXPIRES]))
-        return refuse(r, "expires must be YYYY-MM-DD, not ", f[EXPIRES]);
+    if (*f[EXPIRES] && !qg_gate_is_day(f[EXPIRES]))
+        return refuse(r, "expires must be a day, YYYY-MM-DD, not ", f[EXPIRES]);
     if (gate->kind == QG_GATE_KNOWN && !*f[EXPIRES])
         return refuse(r, "a known failure needs the day on which it expires: ", f[ID]);
     if (gate->kind != QG_GATE_KNOWN && *f[EXPIRES])
@@ -131,6 +131,8 @@ static qg_status read_limit(const reader *r, qg_gate *gate) {
                    ? QG_OK
                    : refuse(r, "digests are 'equal backends' or 'equal baseline', not ",
                             gate->limit);
+    if (gate->kind == QG_GATE_DRIFT && !qg_baseline_holds(gate->metric))
+        return refuse(r, "drift is of a metric that baselines hold, not of ", gate->metric);
     qg_status status = qg_formula_parse(gate->metric, qg_gate_name_find, &gate->value);
     if (status != QG_OK)
         return explain(r, "metric", status);
@@ -201,6 +203,21 @@ static qg_status take_line(reader *r, char *line) {
     return add(r, fields);
 }
 
+// A row that names no gate would excuse nothing, and never say so.
+static qg_status check_known(reader *r) {
+    for (int i = 0; i < r->gates->count; i++) {
+        const qg_gate *known = &r->gates->items[i];
+        bool found = known->kind != QG_GATE_KNOWN;
+        for (int j = 0; j < r->gates->count && !found; j++)
+            found = r->gates->items[j].kind != QG_GATE_KNOWN &&
+                    fnmatch(known->metric, r->gates->items[j].id, 0) == 0;
+        r->line = known->line;
+        if (!found)
+            return refuse(r, "no gate has an id that matches ", known->metric);
+    }
+    return QG_OK;
+}
+
 const char *qg_gate_kind_name(qg_gate_kind kind) { return KINDS[kind]; }
 
 const char *qg_verdict_name(qg_verdict verdict) {
@@ -228,6 +245,8 @@ qg_status qg_gates_read(const char *path, qg_gates *out) {
     qg_text_lines_close(&lines);
     if (status == QG_OK && out->count == 0)
         status = qg_fail(QG_ERROR_DATA, "%.300s: holds no gate", path);
+    if (status == QG_OK)
+        status = check_known(&r);
     if (status != QG_OK)
         qg_gates_free(out);
     return status;

@@ -20,6 +20,12 @@ static void put_text(FILE *stream, const char *text) {
         fputc(*text == '"' ? '\'' : (unsigned char)*text < ' ' ? ' ' : *text, stream);
 }
 
+static void put_comment(FILE *stream, const char *name, const char *text) {
+    fprintf(stream, "# %s: ", name);
+    put_text(stream, text);
+    fputc('\n', stream);
+}
+
 static void put_number(FILE *stream, double value) {
     if (isnan(value))
         fputs("\tNaN", stream);
@@ -46,9 +52,10 @@ static void put_series(FILE *stream, const qg_plot *plot, const qg_plot_series *
 static void put_all(FILE *stream, const qg_plot *plot, const qg_plot_files *files) {
     fprintf(stream, "# %s: %s\n", files->stem, files->title);
     fputs(files->source, stream);
-    fprintf(stream, "# x: %s\n# y: %s\n", plot->x.label, plot->y.label);
+    put_comment(stream, "x", plot->x.label);
+    put_comment(stream, "y", plot->y.label);
     if (plot->colour_label[0])
-        fprintf(stream, "# z: %s\n", plot->colour_label);
+        put_comment(stream, "z", plot->colour_label);
     fputs("#panel\tseries\tmark\tx\ty\tlow\thigh\tz\n", stream);
     bool first = true;
     for (int64_t i = 0; i < plot->count; i++) {

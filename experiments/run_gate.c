@@ -82,18 +82,6 @@ static int find_format(const char *name) {
     return -1;
 }
 
-// A day of the calendar, as YYYY-MM-DD.
-static bool is_day(const char *text) {
-    struct tm day = {0};
-    char canonical[16];
-    const char *end = strptime(text, "%Y-%m-%d", &day);
-    if (!end || *end)
-        return false;
-    timegm(&day); // February 30 becomes a day of March
-    return strftime(canonical, sizeof canonical, "%Y-%m-%d", &day) > 0 &&
-           strcmp(canonical, text) == 0;
-}
-
 static int check_today(session *s) {
     struct tm day;
     time_t now = time(NULL);
@@ -102,7 +90,7 @@ static int check_today(session *s) {
         strftime(s->today, sizeof s->today, "%Y-%m-%d", gmtime_r(&now, &day));
         return 0;
     }
-    if (!is_day(s->o->today)) {
+    if (!qg_gate_is_day(s->o->today)) {
         qg_message_error("--today: '%s' is no day: write YYYY-MM-DD", s->o->today);
         return EXIT_USAGE;
     }

@@ -103,6 +103,16 @@ END_TEST
 
 static const char HOSTILE[] = "#it's \"q\" `touch pwned` $(touch pwned) %s @x \\ {a_b}^c \t\n<b>&";
 
+// Rows of eight fields, whatever the texts hold. The data is cut into lines.
+static void check_fields(char *data) {
+    for (char *rest = data, *line; (line = strsep(&rest, "\n"));) {
+        int tabs = 0;
+        for (const char *c = line; *c; c++)
+            tabs += *c == '\t';
+        ck_assert_msg(!*line || *line == '#' || tabs == 7, "%d tabs: %s", tabs, line);
+    }
+}
+
 // gnuplot runs it, draws it as it stands, and executes nothing of it.
 START_TEST(texts_are_texts) {
     static const char *const names[] = {HOSTILE, "50 % `touch pwned`"};
@@ -140,6 +150,7 @@ START_TEST(texts_are_texts) {
     free(picture);
     char *data = read_file("hostile.tsv");
     ck_assert_ptr_nonnull(strstr(data, "\n #it's 'q' `touch"));
+    check_fields(data);
     free(data);
     remove_folder();
     qg_plot_close(&plot);
