@@ -62,7 +62,8 @@ const char *qg_plot_colour_of(const char *format) {
     char element[QG_NAME_SIZE];
     qg_recipe recipe;
     const char *colour = colour_of_name(format);
-    if (colour || !format[0] || qg_recipe_find(format, &recipe) != QG_OK)
+    // Asked first: finding an unknown name looks for near ones, which takes long.
+    if (colour || !qg_recipe_is_preset(format) || qg_recipe_find(format, &recipe) != QG_OK)
         return colour;
     qg_format_name(recipe.element, element);
     return colour_of_name(element);

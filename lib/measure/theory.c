@@ -9,7 +9,8 @@
 //   noise = integral over a of f(a) F(a)^(g-1) (a - Q(a))^2
 //                            + (g-1) f(a) F(a)^(g-2) I(a),  I(a) = integral_0^a (x - Q(x))^2 f(x),
 // with the Q that belongs to the scale of a. The integrand jumps where the scale does and has a
-// kink where a crosses the edge of a cell: panels end there.
+// kink where a crosses the edge of a cell: panels end there. As long as the scale stays, I(a) grows
+// with a by what lies between: the nodes ascend, and each adds a part of a cell to the I before it.
 #include <qg_theory.h>
 
 #include <elementary_internal.h>
@@ -23,6 +24,7 @@ typedef struct law_of_magnitude {
 // What a piece of the line adds to a qg_noise.
 typedef struct piece {
     double noise, cross, below, above, drift;
+    double mass; // the probability of the piece itself
 } piece;
 
 static double infinity(void) { return qg_double_of_bits(0x7ff0000000000000ull); }
@@ -71,6 +73,13 @@ typedef struct node {
     double place, weight; // on [-1, 1], the positive half
 } node;
 
+static const node two[] = {
+    {0.57735026918962576451, 1}
+};
+static const node three[] = {
+    {0.77459666924148337704, 0.55555555555555555556},
+    {0,                      0.88888888888888888889}
+};
 static const node four[] = {
     {0.33998104358485626480, 0.65214515486254614263},
     {0.86113631159405257522, 0.34785484513745385737}
@@ -88,15 +97,31 @@ static void add_point(const law_of_magnitude *law, double x, double weight, doub
     sum->noise += (x - v) * (x - v) * mass;
     sum->cross += x * (v - x) * mass;
     sum->drift += (v - x) * mass;
+    sum->mass += mass;
+}
+
+typedef struct rule {
+    const node *nodes;
+    int count; // of nodes at 0 and above
+} rule;
+
+// What the rule leaves out is below 1e-8 of the noise of a panel so wide, in units of sigma.
+static rule rule_for(double width) {
+    if (width <= 0x1p-11)
+        return (rule){two, 1};
+    if (width <= 0x1p-5)
+        return (rule){three, 2};
+    return width <= 0.125 ? (rule){four, 2} : (rule){eight, 4};
 }
 
 static void add_panel(const law_of_magnitude *law, double low, double high, double v, piece *sum) {
     double middle = 0.5 * (low + high), half = 0.5 * (high - low);
-    int narrow = high - low <= 0.125 * law->sigma;
-    const node *rule = narrow ? four : eight;
-    for (int i = 0; i < (narrow ? 2 : 4); i++) {
-        add_point(law, middle - half * rule[i].place, half * rule[i].weight, v, sum);
-        add_point(law, middle + half * rule[i].place, half * rule[i].weight, v, sum);
+    rule r = rule_for((high - low) / law->sigma);
+    for (int i = 0; i < r.count; i++) {
+        double distance = half * r.nodes[i].place, weight = half * r.nodes[i].weight;
+        add_point(law, middle - distance, weight, v, sum);
+        if (distance > 0)
+            add_point(law, middle + distance, weight, v, sum);
     }
 }
 
@@ -126,26 +151,65 @@ static qg_grid grid_at(qg_grid grid, double scale) {
     return scale > 0 ? grid : (qg_grid){zero_alone, 1};
 }
 
-// The magnitudes up to `upper` (at most the extent), quantized at one scale.
+// Magnitudes that go to one value.
+static void add_magnitudes(const law_of_magnitude *law, double low, double high, double v,
+                           piece *sum) {
+    int panels = 1 + (int)((high - low) / (0.5 * law->sigma));
+    double width = (high - low) / panels;
+    for (int p = 0; p < panels; p++)
+        add_panel(law, low + p * width, p + 1 < panels ? low + (p + 1) * width : high, v, sum);
+}
+
+// The magnitudes up to `upper`, quantized at one scale, as far as they are summed.
+typedef struct running {
+    double scale, upper;
+    int64_t cell; // of `upper`; one more beyond the last value
+    piece sum;
+} running;
+
+static running run_from_zero(double scale) { return (running){.scale = scale}; }
+
+// Where cell i ends; the last one is cut where saturation begins.
+static double end_of(qg_grid grid, int64_t i, double scale) {
+    if (i + 1 < grid.count)
+        return edge(grid, i) * scale;
+    return i < grid.count ? grid.value[i] * scale : infinity();
+}
+
+static void add_cell(const law_of_magnitude *law, qg_grid grid, double high, running *r) {
+    double v = grid.value[r->cell < grid.count ? r->cell : grid.count - 1] * r->scale;
+    double before = r->sum.mass;
+    add_magnitudes(law, r->upper, high, v, &r->sum);
+    if (v == 0)
+        r->sum.below += r->sum.mass - before;
+    if (r->cell == grid.count)
+        r->sum.above += r->sum.mass - before;
+    r->upper = high;
+}
+
+// Goes on to `upper`, at most the extent.
+static void run_to(const law_of_magnitude *law, qg_grid grid, double upper, running *r) {
+    grid = grid_at(grid, r->scale);
+    while (r->upper < upper) {
+        double high = smaller(end_of(grid, r->cell, r->scale), upper);
+        if (high > r->upper)
+            add_cell(law, grid, high, r);
+        if (high < upper)
+            r->cell++;
+    }
+}
+
+// All at once, and the shares from the law's distribution, which has them to the last digit.
 static piece integrate_cells(const law_of_magnitude *law, qg_grid grid, double scale,
                              double upper) {
-    piece sum = {0, 0, 0, 0, 0};
-    double low = 0;
+    running r = run_from_zero(scale);
+    run_to(law, grid, upper, &r);
     grid = grid_at(grid, scale);
-    for (int64_t i = 0; i < grid.count && low < upper; i++) {
-        double high = i + 1 < grid.count ? smaller(edge(grid, i) * scale, upper) : upper;
-        int panels = 1 + (int)((high - low) / (0.5 * law->sigma));
-        double width = (high - low) / panels;
-        for (int p = 0; p < panels; p++)
-            add_panel(law, low + p * width, p + 1 < panels ? low + (p + 1) * width : high,
-                      grid.value[i] * scale, &sum);
-        low = high;
-    }
     double first = grid.count > 1 ? smaller(edge(grid, 0) * scale, upper) : upper;
     double last = smaller(grid.value[grid.count - 1] * scale, upper);
-    sum.below = 1 - tail(law, first);
-    sum.above = tail(law, last) - tail(law, upper);
-    return sum;
+    r.sum.below = 1 - tail(law, first);
+    r.sum.above = tail(law, last) - tail(law, upper);
+    return r.sum;
 }
 
 // ----------------------------------------------------------------------------------------- borders
@@ -186,6 +250,17 @@ qg_status qg_theory_tensor(qg_density kind, double sigma, qg_grid grid, double s
 
 // ------------------------------------------------------------------------------------------ blocks
 
+// A place where a panel ends, and log F^(g-1) there.
+typedef struct border {
+    double place, log_others;
+} border;
+
+// Maxima whose scale is the same, or, where `scale` < 0, in the same proportion to them.
+typedef struct stretch {
+    double low, high, scale, proportion;
+    int intervals;
+} stretch;
+
 typedef struct block {
     law_of_magnitude law;
     qg_grid grid;
@@ -193,6 +268,9 @@ typedef struct block {
     double (*scale_of)(void *context, double amax);
     void *context;
     double bad_scale; // the first scale that is none, or 0
+    running rest;     // the magnitudes below a maximum
+    border last;      // of the panel before
+    stretch open;     // maxima not integrated yet
     piece sum;
 } block;
 
@@ -211,7 +289,7 @@ static piece quantize_maximum(qg_grid grid, double scale, double a) {
     double v = scale > 0 ? grid.value[cell_of(grid, a / scale)] * scale : 0;
     // An amax rule makes a = F X but for rounding, which is not saturation.
     double reach = grid.value[grid.count - 1] * scale * (1 + 0x1p-22);
-    return (piece){(a - v) * (a - v), a * (v - a), v == 0, a > reach, v - a};
+    return (piece){(a - v) * (a - v), a * (v - a), v == 0, a > reach, v - a, 0};
 }
 
 static void add_weighted(piece *sum, piece p, double weight) {
@@ -222,37 +300,56 @@ static void add_weighted(piece *sum, piece p, double weight) {
     sum->drift += weight * p.drift;
 }
 
-// The integrand over a at one node.
+// The integrand over a at one node. F is the sum of the density below, which is there anyway; its
+// last digit counts g times, which is far from what is promised.
 static void add_maximum(block *b, double a, double scale, double weight) {
-    double mass = weight * density(&b->law, a), log_of_body = log_body(&b->law, a);
-    double own = mass * qg_exp(b->others * log_of_body);
+    double own = weight * density(&b->law, a);
+    if (b->others > 0) {
+        if (scale != b->rest.scale || a < b->rest.upper)
+            b->rest = run_from_zero(scale);
+        run_to(&b->law, b->grid, a, &b->rest);
+        double body = b->rest.sum.mass;
+        double rest = own * b->others * qg_exp((b->others - 1) * qg_log(body));
+        add_weighted(&b->sum, b->rest.sum, rest);
+        own = rest / b->others * body;
+    }
     add_weighted(&b->sum, quantize_maximum(b->grid, scale, a), own);
-    if (b->others == 0)
-        return;
-    double rest = mass * b->others * qg_exp((b->others - 1) * log_of_body);
-    if (rest > 0)
-        add_weighted(&b->sum, integrate_cells(&b->law, b->grid, scale, a), rest);
 }
 
-// One panel; `scale` < 0 asks the rule at every node. F^(g-1) may rise from nothing within it (a
-// large block, or the end of a uniform law): then it is halved until it rises by e^4 at most.
-static void integrate_panel(block *b, double low, double high, double scale, int depth) {
-    double log_low = b->others * log_body(&b->law, low);
-    double log_high = b->others * log_body(&b->law, high);
-    if (!(high > low) || log_high < -80)
-        return;
-    if (log_high - log_low > 4 && depth < 40) {
-        double middle = 0.5 * (low + high);
-        integrate_panel(b, low, middle, scale, depth + 1);
-        integrate_panel(b, middle, high, scale, depth + 1);
-        return;
-    }
+static void add_maxima(block *b, double low, double high, double scale) {
     double middle = 0.5 * (low + high), half = 0.5 * (high - low);
-    for (int i = 0; i < 8; i++) {
-        const node *n = &eight[i / 2];
-        double a = middle + (i % 2 ? half : -half) * n->place;
+    for (int i = -4; i < 4; i++) { // ascending
+        const node *n = &eight[i < 0 ? -1 - i : i];
+        double a = middle + (i < 0 ? -half : half) * n->place;
         add_maximum(b, a, scale < 0 ? scale_at(b, a) : scale, half * n->weight);
     }
+}
+
+static border border_at(const block *b, double a) {
+    return (border){a, b->others * log_body(&b->law, a)};
+}
+
+// F^(g-1) may rise from nothing within a panel (a large block, or the end of a uniform law): then
+// it is halved until it rises by e^4 at most.
+static void integrate_between(block *b, border low, border high, double scale, int depth) {
+    if (high.log_others < -80)
+        return;
+    if (high.log_others - low.log_others > 4 && depth < 40) {
+        border middle = border_at(b, 0.5 * (low.place + high.place));
+        integrate_between(b, low, middle, scale, depth + 1);
+        integrate_between(b, middle, high, scale, depth + 1);
+        return;
+    }
+    add_maxima(b, low.place, high.place, scale);
+}
+
+// One panel; `scale` < 0 asks the rule at every node.
+static void integrate_panel(block *b, double low, double high, double scale) {
+    if (!(high > low))
+        return;
+    border from = b->last.place == low ? b->last : border_at(b, low);
+    b->last = border_at(b, high);
+    integrate_between(b, from, b->last, scale, 0);
 }
 
 // An interval of one scale: panels between the edges of cells, and the last value, that lie in it.
@@ -263,15 +360,15 @@ static void integrate_constant(block *b, double low, double high, double scale) 
             double end = edge(b->grid, i) * scale;
             if (end >= high)
                 break;
-            integrate_panel(b, low, end, scale, 0);
+            integrate_panel(b, low, end, scale);
             low = end > low ? end : low;
         }
         if (last > low && last < high) {
-            integrate_panel(b, low, last, scale, 0);
+            integrate_panel(b, low, last, scale);
             low = last;
         }
     }
-    integrate_panel(b, low, high, scale, 0);
+    integrate_panel(b, low, high, scale);
 }
 
 // The last maximum with the scale of `low`, when the scale jumps once between low and high.
@@ -288,27 +385,62 @@ static double find_jump(block *b, double low, double high) {
     }
 }
 
+// Equal to within what a binary32 scale may be off.
+static int is_near(double a, double b) { return a - b <= 0x1p-20 * b && b - a <= 0x1p-20 * b; }
+
+// Integrates the open stretch.
+static void close_stretch(block *b) {
+    stretch *s = &b->open;
+    if (s->intervals > 0 && s->scale < 0)
+        integrate_panel(b, s->low, s->high, -1);
+    else if (s->intervals > 0)
+        integrate_constant(b, s->low, s->high, s->scale);
+    s->intervals = 0;
+}
+
+// Intervals are narrow to find the jumps of the scale. The integrand does not need that: between
+// jumps it is as smooth as the law, and 16 intervals, a quarter of an octave, make one panel.
+static void add_interval(block *b, double low, double high, double scale, double proportion) {
+    enum { LONGEST = 16 };
+    stretch *s = &b->open;
+    if (!(high > low))
+        return;
+    int is_same = scale < 0
+                      ? proportion > 0 && s->proportion > 0 && is_near(proportion, s->proportion)
+                      : scale == s->scale;
+    if (s->intervals > 0 && s->intervals < LONGEST && is_same) {
+        s->high = high;
+        s->intervals++;
+        return;
+    }
+    close_stretch(b);
+    *s = (stretch){low, high, scale, proportion, 1};
+}
+
 // Intervals are short enough for one jump at most; a scale that differs at both ends and in the
 // middle is a smooth one.
 static void integrate_interval(block *b, double low, double high) {
     double low_scale = scale_at(b, low), high_scale = scale_at(b, high);
-    double scale = scale_at(b, 0.5 * (low + high));
+    double middle = 0.5 * (low + high), scale = scale_at(b, middle);
     if (low_scale != high_scale && scale != low_scale && scale != high_scale) {
-        integrate_panel(b, low, high, -1, 0);
+        double proportion = scale / middle;
+        int is_linear =
+            is_near(low_scale / low, proportion) && is_near(high_scale / high, proportion);
+        add_interval(b, low, high, -1, is_linear ? proportion : 0);
         return;
     }
     double jump = low_scale == high_scale ? high : find_jump(b, low, high);
-    integrate_constant(b, low, jump, low_scale);
-    integrate_constant(b, jump, high, high_scale);
+    add_interval(b, low, jump, low_scale, 0);
+    add_interval(b, jump, high, high_scale, 0);
 }
 
-// Where the maximum can be: F^g = e^-50 below, or 2^-30 sigma where small blocks reach further
-// down (values there add nothing to the noise); g P(|x| > a) = e^-55 above.
+// Where the maximum can be: F^g = e^-40 below, or 2^-30 sigma where small blocks reach further
+// down (values there add nothing to the noise); g P(|x| > a) = e^-46 above.
 static double lowest_maximum(const block *b) {
     double low = 0x1p-30 * b->law.sigma, high = b->law.extent, g = b->others + 1;
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < 20; i++) {
         double middle = 0.5 * (low + high);
-        if (g * log_body(&b->law, middle) < -50)
+        if (g * log_body(&b->law, middle) < -40)
             low = middle;
         else
             high = middle;
@@ -320,9 +452,9 @@ static double highest_maximum(const block *b) {
     double low = 0, high = b->law.extent, g = b->others + 1;
     if (b->law.kind == QG_DENSITY_UNIFORM)
         return high;
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < 20; i++) {
         double middle = 0.5 * (low + high);
-        if (g * tail(&b->law, middle) > 1e-24)
+        if (g * tail(&b->law, middle) > 1e-20)
             low = middle;
         else
             high = middle;
@@ -340,17 +472,16 @@ qg_status qg_theory_block(qg_density kind, double sigma, qg_grid grid, int64_t g
     if (g < 1)
         return qg_fail(QG_ERROR_ARGUMENT, "theory: a block needs at least one element");
     block b = {
-        {kind, sigma, extent_of(kind, sigma)},
-        grid,
-        (double)(g - 1),
-        scale_of,
-        context,
-        0,
-        { 0,   0,     0,              0,      0}
+        .law = {kind, sigma, extent_of(kind, sigma)},
+        .grid = grid,
+        .others = (double)(g - 1),
+        .scale_of = scale_of,
+        .context = context
     };
     double end = highest_maximum(&b);
     for (double low = lowest_maximum(&b); low < end; low *= ratio)
         integrate_interval(&b, low, smaller(low * ratio, end));
+    close_stretch(&b);
     if (b.bad_scale != 0)
         return qg_fail(QG_ERROR_ARGUMENT, "theory: the scale rule gave %g", b.bad_scale);
     *out = noise_of(sigma, b.sum);
@@ -364,7 +495,7 @@ static qg_noise given_maximum(const law_of_magnitude *law, qg_grid grid, int64_t
                               double scale) {
     double others = (double)(g - 1), body = 1 - tail(law, a);
     piece own = quantize_maximum(grid_at(grid, scale), scale, a);
-    piece rest = {0, 0, 0, 0, 0}, squares = rest;
+    piece rest = {0, 0, 0, 0, 0, 0}, squares = rest;
     if (g > 1 && body > 0) {
         rest = integrate_cells(law, grid, scale, a);
         squares = integrate_cells(law, grid, 0, a);

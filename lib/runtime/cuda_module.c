@@ -101,11 +101,11 @@ static bool find_module(char path[PATH_SIZE]) {
         return true;
     if (find_library(folder) && try_place(folder, "quantgauge", path, tried, sizeof tried))
         return true;
-    set_absent(
-        QG_CUDA_ABSENT_NO_MODULE,
-        "the CUDA module was not found: there is no %s; build with nvcc at hand, or name the "
-        "module in QG_CUDA_MODULE",
-        tried);
+    set_absent(QG_CUDA_ABSENT_NO_MODULE,
+               "the CUDA module was not found: there is no %s; build with nvcc and QG_CUDA=ON, or "
+               "name the "
+               "module in QG_CUDA_MODULE",
+               tried);
     return false;
 }
 
