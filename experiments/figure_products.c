@@ -287,7 +287,7 @@ bool qg_product_operand(const qg_product_pick *pick, qg_operand_error *out, qg_d
     qg_noise noise;
     double sigma = 1;
     *density = density_of(pick->data, &sigma);
-    qg_gate_operand_read(pick->format, pick->layout, pick->rule, "rne", &operand);
+    qg_gate_operand_find(pick->format, pick->layout, pick->rule, "rne", &operand);
     bool known = operand.known && operand.value_count > 1 && *density != QG_DENSITY_NONE &&
                  integrate(&operand, pick->layout, *density, sigma, &noise);
     free(operand.key);

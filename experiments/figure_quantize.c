@@ -146,7 +146,7 @@ bool qg_figure_theory(const qg_figure_row *row, qg_noise *out) {
     qg_gate_operand operand = {0};
     qg_density density;
     qg_gate_block blocks[QG_GATE_BLOCKS];
-    qg_gate_operand_read(qg_figure_text(row, QG_COLUMN_FORMAT),
+    qg_gate_operand_find(qg_figure_text(row, QG_COLUMN_FORMAT),
                          qg_figure_text(row, QG_COLUMN_LAYOUT),
                          qg_figure_text(row, QG_COLUMN_SCALE_RULE),
                          qg_figure_text(row, QG_COLUMN_ROUNDING), &operand);

@@ -18,11 +18,11 @@ typedef struct shown {
 // Pairs, a panel each.
 static const shown SHOWN[][2] = {
     {{"mxfp8", "MXFP8", "rceil", {0, 3, 7, 448, 1.5, 0}},
-     {"mxint8", "MXINT8", "rceil", {8, 0, 0, 127, 1.5, 0}} },
+     {"mxint8", "MXINT8", "rceil", {8, 0, 0, 127, 1.5, 0}}    },
     {{"mxfp6_e2m3", "MXFP6", "rceil", {0, 3, 1, 7.5, 1.5, 0}},
-     {"mxint6", "MXINT6", "rceil", {6, 0, 0, 31, 1.5, 0}}  },
+     {"mxint6", "MXINT6", "rceil", {6, 0, 0, 31, 1.5, 0}}     },
     {{"mxfp4", "MXFP4", "rceil", {0, 1, 1, 6, 1.5, 0}},
-     {"mxint4", "MXINT4", "rceil", {4, 0, 0, 7, 1.5, 0}}   },
+     {"mxint4", "MXINT4", "rceil", {4, 0, 0, 7, 1.5, 0}}      },
     {{"nvfp4", "NVFP4", "two_level", {0, 1, 1, 6, 1.05, 16}},
      {"nvint4", "NVINT4", "two_level", {4, 0, 0, 7, 1.05, 16}}},
 };

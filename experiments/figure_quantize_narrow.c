@@ -46,7 +46,7 @@ static qg_status add_theory(qg_plot *plot, int64_t series, const width_rows *row
     bool flat = strcmp(qg_figure_text(last, QG_COLUMN_SCALE_RULE), "two_level") == 0;
     double amax = qg_figure_number(last, QG_COLUMN_SUM_MAX_ABS_X) / sigma_of(last);
     int64_t places = 2 * rows->count - 1; // at the rows and between them
-    qg_gate_operand_read("e2m1", qg_figure_text(last, QG_COLUMN_LAYOUT),
+    qg_gate_operand_find("e2m1", qg_figure_text(last, QG_COLUMN_LAYOUT),
                          qg_figure_text(last, QG_COLUMN_SCALE_RULE), "rne", &operand);
     for (int64_t i = 0; i < places && status == QG_OK; i += flat && places > 1 ? places - 1 : 1) {
         qg_noise noise;

@@ -23,14 +23,14 @@ static const double FROM = 0x1p-8, TO = 0x1p24;
 
 static void read_operand(const char *format, qg_gate_operand *out) {
     *out = (qg_gate_operand){0};
-    qg_gate_operand_read(format, "per_tensor", "fixed:1", "rne", out);
+    qg_gate_operand_find(format, "per_tensor", "fixed:1", "rne", out);
 }
 
 // F X / sigma of a row.
 static double place_of(const qg_gate_operand *operand, const qg_figure_row *row) {
     qg_density density;
     qg_gate_operand at = {0};
-    qg_gate_operand_read(qg_figure_text(row, QG_COLUMN_FORMAT), "per_tensor",
+    qg_gate_operand_find(qg_figure_text(row, QG_COLUMN_FORMAT), "per_tensor",
                          qg_figure_text(row, QG_COLUMN_SCALE_RULE), "rne", &at);
     return operand->largest * (double)at.recipe.fixed_scale /
            qg_figure_sigma(qg_figure_text(row, QG_COLUMN_DATA), &density);

@@ -146,7 +146,7 @@ static void read_rule(qg_gate_operand *o) {
         o->worst = o->excess = o->scale = NAN;
 }
 
-void qg_gate_operand_read(const char *format, const char *layout, const char *rule,
+void qg_gate_operand_find(const char *format, const char *layout, const char *rule,
                           const char *rounding, qg_gate_operand *out) {
     qg_layout l;
     int id;
@@ -163,7 +163,13 @@ void qg_gate_operand_read(const char *format, const char *layout, const char *ru
         return;
     out->element = qg_element_of(r->element);
     read_element(out);
-    read_rule(out);
+}
+
+void qg_gate_operand_read(const char *format, const char *layout, const char *rule,
+                          const char *rounding, qg_gate_operand *out) {
+    qg_gate_operand_find(format, layout, rule, rounding, out);
+    if (out->known)
+        read_rule(out);
 }
 
 int qg_gate_blocks(const qg_recipe *recipe, int64_t m, int64_t k,

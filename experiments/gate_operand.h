@@ -27,7 +27,11 @@ typedef struct qg_gate_operand {
     bool saturates; // whether the rule lets an element exceed F X
 } qg_gate_operand;
 
-// Never fails: an operand that cannot be read is not `known`. The caller frees key.
+// Never fails: an operand that cannot be read is not `known`. *out must be zeroed.
+// `find` leaves out what the rule may lose (worst, excess, scale, saturates), which takes thousands of
+// scales to know.
+void qg_gate_operand_find(const char *format, const char *layout, const char *rule,
+                          const char *rounding, qg_gate_operand *out);
 void qg_gate_operand_read(const char *format, const char *layout, const char *rule,
                           const char *rounding, qg_gate_operand *out);
 
