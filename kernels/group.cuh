@@ -1,9 +1,9 @@
 // What both kernels of 1xG groups share: their arguments, the scale of a group, and the columns
 // that need more than one operation and the encoder. Where a thread's columns lie is said by
 // qg_partition.h alone.
-// Packed codes share bytes, also those of two groups where G is not a multiple of the unit: the
-// thread that has the first column of a unit writes all of it, and computes the codes of the others
-// itself, so that no byte has two writers.
+// Packed codes share bytes: the thread that has the first column of a unit writes all of it, and
+// computes the codes of the others itself, so that no byte has two writers. No unit has columns of
+// two groups: quantize.cu packs such tensors apart.
 #ifndef GROUP_CUH
 #define GROUP_CUH
 
@@ -118,19 +118,6 @@ static __device__ __noinline__ uint64_t code_under(const quantize_args *q, const
                                     : element_code<CAST_ENCODER>(q, b, x, i);
 }
 
-// The code of an element of another group, whose amax this thread finds alone.
-static __device__ __noinline__ uint64_t code_in_other_group(const quantize_args *q, int64_t row,
-                                                            int64_t column) {
-    int64_t row_begin = row * q->call.k;
-    qg_block_range r = qg_block_at(&q->blocks, row, qg_scale_index(&q->blocks, 0, column));
-    float amax = 0.0f;
-    for (int64_t c = r.column_begin; c < r.column_end; c++)
-        amax = qg_amax_step(q->call.recipe.amax, amax, any_element(q, row_begin + c));
-    block_operand b;
-    operand_by_function(scales_of(q), amax, NULL, &b);
-    return code_under(q, &b, row_begin + column);
-}
-
 // The units that begin in columns begin .. end - 1 of a group, whose amax this is.
 static __device__ __noinline__ void quantize_columns(const quantize_args *q, int64_t row,
                                                      int64_t group, float amax, int64_t begin,
@@ -143,11 +130,8 @@ static __device__ __noinline__ void quantize_columns(const quantize_args *q, int
         if (column % q->unit != 0)
             continue;
         uint64_t word = 0;
-        for (int j = 0; j < q->unit && column + j < q->call.k; j++) {
-            uint64_t code = column + j < group_end ? code_under(q, &b, row_begin + column + j)
-                                                   : code_in_other_group(q, row, column + j);
-            word |= code << (j * q->stored_bits);
-        }
+        for (int j = 0; j < q->unit && column + j < group_end; j++)
+            word |= code_under(q, &b, row_begin + column + j) << (j * q->stored_bits);
         store_unit(q, row, column, word);
     }
 }
