@@ -34,7 +34,7 @@ static double end_of(const shown *s) { return s->closed.group > 0 ? 3.5 : 16; }
 // The mean crest factor of the blocks that a law makes: K but for blocks in which others were
 // clipped to the largest.
 static double crest_of(const char *law, int64_t g) {
-    enum { BLOCKS = 1024 };
+    enum { BLOCKS = 256 };
     qg_law *parsed;
     float *x = malloc((size_t)g * BLOCKS * sizeof *x);
     double sum = 0;
