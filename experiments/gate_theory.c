@@ -140,7 +140,11 @@ static bool is_two_level(int rule) {
 
 // Block scales of a two-level rule depend on the tensor's amax alone through the place of E4M3's
 // steps: 32 of them an octave tell it apart well enough, and are kept.
-static double rounded_amax(double amax) { return exp2(nearbyint(32 * log2(amax)) / 32); }
+static double rounded_amax(double amax) {
+    int exponent;
+    double half = frexp(amax, &exponent); // 1/2 or more, below 1
+    return ldexp(nearbyint(64 * half) / 64, exponent);
+}
 
 static bool can_follow(const qg_gate_operand *o, const law_entry *law) {
     qg_rounding rounding = o->recipe.conversion.rounding;

@@ -20,6 +20,7 @@
 #include <qg_size.h>
 #include <qg_source.h>
 #include <qg_version.h>
+#include <row_writer.h>
 
 #include <inttypes.h>
 #include <math.h>
@@ -31,22 +32,20 @@ enum { TEXT_SIZE = 256 };
 
 typedef struct import {
     device_file file;
-    qg_table *table;
     qg_law *law; // of the source below: synthetic data have no digest
     qg_source source;
     int64_t run, sm_count;
     const device_row *row; // the one that is being taken
-    int64_t at;            // its row of the table
-    qg_status status;
+    row_writer w;          // of its row of the table
 } import;
 
 // ----------------------------------------------------------------------------------------- fields
 
 static void fail_field(import *im, int field, const char *what) {
-    if (im->status == QG_OK)
-        im->status = device_file_fail(&im->file, im->row->line,
-                                      "field %d of '%s': '%.40s' is no %s", field + 2,
-                                      device_kind_name(im->row->kind), im->row->field[field], what);
+    if (im->w.status == QG_OK)
+        im->w.status = device_file_fail(
+            &im->file, im->row->line, "field %d of '%s': '%.40s' is no %s", field + 2,
+            device_kind_name(im->row->kind), im->row->field[field], what);
 }
 
 static int64_t size_of(import *im, int field) {
@@ -77,26 +76,6 @@ static qg_format format_of(import *im, int field, bool may_miss) {
 }
 
 // ------------------------------------------------------------------------------------------- rows
-
-static void set_text(import *im, qg_column column, const char *value) {
-    if (im->status == QG_OK && value[0])
-        im->status = qg_table_set_text(im->table, im->at, column, value);
-}
-
-static void set_i64(import *im, qg_column column, int64_t value) {
-    if (im->status == QG_OK)
-        im->status = qg_table_set_i64(im->table, im->at, column, value);
-}
-
-static void set_u64(import *im, qg_column column, uint64_t value) {
-    if (im->status == QG_OK)
-        im->status = qg_table_set_u64(im->table, im->at, column, value);
-}
-
-static void set_f64(import *im, qg_column column, double value) {
-    if (im->status == QG_OK)
-        im->status = qg_table_set_f64(im->table, im->at, column, value);
-}
 
 static const qg_op *op_of(const char *name) {
     size_t i = 0;
@@ -143,33 +122,33 @@ static void set_axes(import *im, const qg_case *c) {
         QG_COLUMN_ROUNDING,   QG_COLUMN_FORMAT_B, QG_COLUMN_LAYOUT_B,   QG_COLUMN_SCALE_RULE_B,
         QG_COLUMN_UNIT,       QG_COLUMN_BACKEND,  QG_COLUMN_DATA,       QG_COLUMN_TENSOR,
         QG_COLUMN_INPUT_TYPE, QG_COLUMN_OUT_TYPE, QG_COLUMN_OP};
-    set_u64(im, QG_COLUMN_CASE_ID, qg_case_identity(c));
+    set_u64(&im->w, QG_COLUMN_CASE_ID, qg_case_identity(c));
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        set_text(im, texts[i], qg_axis_cell(c, texts[i]).text);
-    set_i64(im, QG_COLUMN_M, c->m);
-    set_i64(im, QG_COLUMN_N, c->n);
-    set_i64(im, QG_COLUMN_K, c->k);
-    set_u64(im, QG_COLUMN_SEED, c->seed);
-    if (im->status == QG_OK)
-        im->status = qg_table_set_u8(im->table, im->at, QG_COLUMN_HAS_BIAS, c->bias);
+        set_text(&im->w, texts[i], qg_axis_cell(c, texts[i]).text);
+    set_i64(&im->w, QG_COLUMN_M, c->m);
+    set_i64(&im->w, QG_COLUMN_N, c->n);
+    set_i64(&im->w, QG_COLUMN_K, c->k);
+    set_u64(&im->w, QG_COLUMN_SEED, c->seed);
+    if (im->w.status == QG_OK)
+        im->w.status = qg_table_set_u8(im->w.table, im->w.row, QG_COLUMN_HAS_BIAS, c->bias);
 }
 
 // A new row of the table with everything but what is measured.
 static void begin_row(import *im, const qg_case *c, const char *reference, const char *impl) {
     static const char *const statuses[] = {"PASSED", "FAILED", "SKIPPED", "RAN"};
     char used[TEXT_SIZE];
-    if (im->status == QG_OK)
-        im->status = qg_table_append(im->table, &im->at);
-    if (im->status != QG_OK)
+    if (im->w.status == QG_OK)
+        im->w.status = qg_table_append(im->w.table, &im->w.row);
+    if (im->w.status != QG_OK)
         return;
-    qg_table_set_order(im->table, im->at, im->at);
+    qg_table_set_order(im->w.table, im->w.row, im->w.row);
     snprintf(used, sizeof used, "cuda%s%s", impl[0] ? " " : "", impl);
     set_axes(im, c);
-    set_text(im, QG_COLUMN_REFERENCE, reference);
-    set_text(im, QG_COLUMN_STATUS, statuses[im->row->verdict]);
-    set_text(im, QG_COLUMN_REASON, im->row->reason);
-    set_text(im, QG_COLUMN_IMPL_USED, used);
-    set_i64(im, QG_COLUMN_RUN, im->run);
+    set_text(&im->w, QG_COLUMN_REFERENCE, reference);
+    set_text(&im->w, QG_COLUMN_STATUS, statuses[im->row->verdict]);
+    set_text(&im->w, QG_COLUMN_REASON, im->row->reason);
+    set_text(&im->w, QG_COLUMN_IMPL_USED, used);
+    set_i64(&im->w, QG_COLUMN_RUN, im->run);
 }
 
 // ------------------------------------------------------------------------------------------ kinds
@@ -225,8 +204,8 @@ static void take_bytes(import *im) {
         append(variant, "out=", f[DEVICE_BYTES_OUTPUT]);
     c.tensor = variant;
     begin_row(im, &c, product ? "fp32_fma" : "", kernel);
-    set_i64(im, QG_COLUMN_COUNT_CODE_MISMATCHES, size_of(im, DEVICE_BYTES_CODES));
-    set_i64(im, QG_COLUMN_COUNT_SCALE_MISMATCHES, size_of(im, DEVICE_BYTES_SCALES));
+    set_i64(&im->w, QG_COLUMN_COUNT_CODE_MISMATCHES, size_of(im, DEVICE_BYTES_CODES));
+    set_i64(&im->w, QG_COLUMN_COUNT_SCALE_MISMATCHES, size_of(im, DEVICE_BYTES_SCALES));
     (void)size_of(im, DEVICE_BYTES_GUARDS); // the reason tells of them
 }
 
@@ -275,8 +254,8 @@ static void take_gemm(import *im) {
     c.tensor = variant;
     snprintf(impl, sizeof impl, "cublaslt %.48s", f[DEVICE_GEMM_ALGORITHM]);
     begin_row(im, &c, f[DEVICE_GEMM_UNIT], impl);
-    set_i64(im, QG_COLUMN_COUNT_N, outputs);
-    set_i64(im, QG_COLUMN_COUNT_CODE_MISMATCHES, size_of(im, DEVICE_GEMM_DIFFERENCES));
+    set_i64(&im->w, QG_COLUMN_COUNT_N, outputs);
+    set_i64(&im->w, QG_COLUMN_COUNT_CODE_MISMATCHES, size_of(im, DEVICE_GEMM_DIFFERENCES));
 }
 
 static void take_probe(import *im) {
@@ -313,20 +292,20 @@ static void set_timing(import *im) {
     int64_t bytes = size_of(im, DEVICE_TIME_BYTES), flops = size_of(im, DEVICE_TIME_FLOPS);
     if (!(median > 0))
         fail_field(im, DEVICE_TIME_MEDIAN, "time above 0");
-    set_f64(im, QG_COLUMN_TIMING_MEDIAN_S, median);
-    set_f64(im, QG_COLUMN_TIMING_MAD_S, seconds_of(im, DEVICE_TIME_MAD, false));
-    set_f64(im, QG_COLUMN_TIMING_MIN_S, seconds_of(im, DEVICE_TIME_MIN, false));
-    set_f64(im, QG_COLUMN_TIMING_MAX_S, seconds_of(im, DEVICE_TIME_MAX, false));
-    set_i64(im, QG_COLUMN_TIMING_SAMPLES, size_of(im, DEVICE_TIME_SAMPLES));
+    set_f64(&im->w, QG_COLUMN_TIMING_MEDIAN_S, median);
+    set_f64(&im->w, QG_COLUMN_TIMING_MAD_S, seconds_of(im, DEVICE_TIME_MAD, false));
+    set_f64(&im->w, QG_COLUMN_TIMING_MIN_S, seconds_of(im, DEVICE_TIME_MIN, false));
+    set_f64(&im->w, QG_COLUMN_TIMING_MAX_S, seconds_of(im, DEVICE_TIME_MAX, false));
+    set_i64(&im->w, QG_COLUMN_TIMING_SAMPLES, size_of(im, DEVICE_TIME_SAMPLES));
     (void)size_of(im, DEVICE_TIME_LAUNCHES);
-    set_i64(im, QG_COLUMN_TIMING_BYTES, bytes);
-    set_f64(im, QG_COLUMN_TIMING_GB_PER_S, 1e-9 * (double)bytes / median);
+    set_i64(&im->w, QG_COLUMN_TIMING_BYTES, bytes);
+    set_f64(&im->w, QG_COLUMN_TIMING_GB_PER_S, 1e-9 * (double)bytes / median);
     if (flops > 0) {
-        set_i64(im, QG_COLUMN_TIMING_FLOPS, flops);
-        set_f64(im, QG_COLUMN_TIMING_GFLOP_PER_S, 1e-9 * (double)flops / median);
+        set_i64(&im->w, QG_COLUMN_TIMING_FLOPS, flops);
+        set_f64(&im->w, QG_COLUMN_TIMING_GFLOP_PER_S, 1e-9 * (double)flops / median);
     }
     if (copy > 0)
-        set_f64(im, QG_COLUMN_TIMING_MEMCPY_RATIO, copy / median);
+        set_f64(&im->w, QG_COLUMN_TIMING_MEMCPY_RATIO, copy / median);
 }
 
 static void take_time(import *im) {
@@ -361,11 +340,11 @@ static void take_time(import *im) {
 static qg_status take_rows(import *im) {
     static void (*const take[])(import *) = {take_bytes, take_control, take_gemm, take_probe,
                                              take_time};
-    for (int64_t i = 0; i < im->file.row_count && im->status == QG_OK; i++) {
+    for (int64_t i = 0; i < im->file.row_count && im->w.status == QG_OK; i++) {
         im->row = &im->file.rows[i];
         take[im->row->kind](im);
     }
-    return im->status;
+    return im->w.status;
 }
 
 // ------------------------------------------------------------------------------------------ whole
@@ -386,14 +365,14 @@ static int by_key(const void *left, const void *right) {
 
 // A case and its reference are a row's identity.
 static qg_status check_unique(const import *im) {
-    int64_t count = qg_table_rows(im->table);
+    int64_t count = qg_table_rows(im->w.table);
     key *keys = malloc(((size_t)count + 1) * sizeof *keys);
     qg_status status = QG_OK;
     if (!keys)
         return qg_fail(QG_ERROR_MEMORY, "out of memory for rows");
     for (int64_t i = 0; i < count; i++)
-        keys[i] = (key){qg_table_u64(im->table, i, QG_COLUMN_CASE_ID),
-                        qg_table_text(im->table, i, QG_COLUMN_REFERENCE), i};
+        keys[i] = (key){qg_table_u64(im->w.table, i, QG_COLUMN_CASE_ID),
+                        qg_table_text(im->w.table, i, QG_COLUMN_REFERENCE), i};
     qsort(keys, (size_t)count, sizeof *keys, by_key);
     for (int64_t i = 1; i < count && status == QG_OK; i++)
         if (keys[i].id == keys[i - 1].id && strcmp(keys[i].reference, keys[i - 1].reference) == 0)
@@ -423,21 +402,21 @@ static qg_status describe_run(import *im, const char *command_line) {
         im->sm_count > INT32_MAX)
         return qg_fail(QG_ERROR_DATA, "%.200s: it does not say its device and its SMs",
                        im->file.path);
-    qg_status status = qg_table_add_run(im->table, &im->run);
+    qg_status status = qg_table_add_run(im->w.table, &im->run);
     snprintf(build, sizeof build, "%.80s %.120s", version ? version : "unknown",
              commit ? commit : "unknown");
     if (status == QG_OK)
-        status = qg_table_set_run(im->table, im->run, QG_RUN_BUILD, build);
+        status = qg_table_set_run(im->w.table, im->run, QG_RUN_BUILD, build);
     for (int64_t i = 0; i < im->file.fact_count && status == QG_OK; i++)
         if (strcmp(im->file.facts[i].key, "left") != 0)
-            status = qg_table_set_run(im->table, im->run, im->file.facts[i].key,
+            status = qg_table_set_run(im->w.table, im->run, im->file.facts[i].key,
                                       im->file.facts[i].value);
     for (size_t i = 0; i < sizeof renamed / sizeof renamed[0] && status == QG_OK; i++) {
         const char *value = device_file_fact(&im->file, renamed[i].fact);
-        status = qg_table_set_run(im->table, im->run, renamed[i].key, value ? value : "");
+        status = qg_table_set_run(im->w.table, im->run, renamed[i].key, value ? value : "");
     }
     if (status == QG_OK && command_line)
-        status = qg_table_add_argv(im->table, command_line);
+        status = qg_table_add_argv(im->w.table, command_line);
     return status;
 }
 
@@ -447,7 +426,7 @@ static qg_status fill(import *im, const char *path, const char *command_line) {
     if (status == QG_OK)
         status = qg_law_parse("normal", &im->law);
     if (status == QG_OK)
-        status = qg_table_create(&im->table);
+        status = qg_table_create(&im->w.table);
     im->source = (qg_source){.data = "", .tensor = "", .law = im->law};
     if (status == QG_OK)
         status = describe_run(im, command_line);
@@ -456,7 +435,7 @@ static qg_status fill(import *im, const char *path, const char *command_line) {
     const char *date = device_file_fact(&im->file, "date");
     snprintf(plan, sizeof plan, "device check of %.200s, %.40s\n",
              device_file_fact(&im->file, "device"), date ? date : "undated");
-    status = qg_table_set_plan(im->table, plan);
+    status = qg_table_set_plan(im->w.table, plan);
     if (status == QG_OK)
         status = take_rows(im);
     return status == QG_OK ? check_unique(im) : status;
@@ -480,7 +459,7 @@ static int summarize(const import *im, const char *out) {
 }
 
 int import_device(const char *path, const char *out, bool overwrite, const char *command_line) {
-    struct import im = {.status = QG_OK};
+    struct import im = {.w.status = QG_OK};
     int code;
     if (!overwrite && access(out, F_OK) == 0) {
         qg_message_error("%.200s is there already: give another --out, or --overwrite", out);
@@ -489,14 +468,14 @@ int import_device(const char *path, const char *out, bool overwrite, const char 
     qg_status status = fill(&im, path, command_line);
     if (status == QG_OK)
         status =
-            qg_results_write(out, im.table, QG_RESULTS_MERGED, device_file_is_complete(&im.file));
+            qg_results_write(out, im.w.table, QG_RESULTS_MERGED, device_file_is_complete(&im.file));
     if (status == QG_OK) {
         code = summarize(&im, out);
     } else {
         qg_message_error("%s", qg_detail());
         code = qg_message_exit_code(status);
     }
-    qg_table_free(im.table);
+    qg_table_free(im.w.table);
     qg_law_free(im.law);
     device_file_free(&im.file);
     return code;

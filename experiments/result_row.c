@@ -2,36 +2,10 @@
 //
 // Knows which field belongs to which column, and nothing else.
 #include <qg_result_row.h>
+#include <row_writer.h>
 
 #include <qg_format_name.h>
 #include <qg_kernel_choice.h>
-
-// The first failure of several setters.
-typedef struct row_writer {
-    qg_table *table;
-    int64_t row;
-    qg_status status;
-} row_writer;
-
-static void set_text(row_writer *w, qg_column column, const char *value) {
-    if (w->status == QG_OK && value && value[0])
-        w->status = qg_table_set_text(w->table, w->row, column, value);
-}
-
-static void set_i64(row_writer *w, qg_column column, int64_t value) {
-    if (w->status == QG_OK)
-        w->status = qg_table_set_i64(w->table, w->row, column, value);
-}
-
-static void set_u64(row_writer *w, qg_column column, uint64_t value) {
-    if (w->status == QG_OK)
-        w->status = qg_table_set_u64(w->table, w->row, column, value);
-}
-
-static void set_f64(row_writer *w, qg_column column, double value) {
-    if (w->status == QG_OK)
-        w->status = qg_table_set_f64(w->table, w->row, column, value);
-}
 
 static void set_format(row_writer *w, qg_column column, qg_format format) {
     char name[QG_NAME_SIZE];
