@@ -189,6 +189,22 @@ START_TEST(what_theory_cannot_follow_is_unknown) {
 }
 END_TEST
 
+// E4M3 scales step by eighths: where the tensor's amax stands in its octave shows, the octave not.
+START_TEST(two_level_scales_follow_the_tensors_amax) {
+    qg_gate_operand o = {0};
+    qg_gate_theory *theory;
+    qg_gate_operand_read("nvfp4", "group:16", "two_level", "rne", &o);
+    ck_assert_int_eq(qg_gate_theory_create(&theory), QG_OK);
+    double at4 = qg_gate_theory_tensor(theory, &o, "normal", 64, 256, 4).noise;
+    double at5 = qg_gate_theory_tensor(theory, &o, "normal", 64, 256, 5).noise;
+    double at8 = qg_gate_theory_tensor(theory, &o, "normal", 64, 256, 8).noise;
+    printf("noise at 4, 5, 8: %.9f %.9f %.9f\n", at4, at5, at8);
+    ck_assert(fabs(at5 / at4 - 1) > 1e-6);
+    ck_assert(fabs(at8 / at4 - 1) < 1e-3);
+    qg_gate_theory_free(theory);
+}
+END_TEST
+
 // The exact facts of the README's table: E4M3 over all amaxes.
 START_TEST(rules_lose_what_they_must) {
     static const struct {
@@ -252,6 +268,7 @@ int main(void) {
                                   one_block_goes_by_its_own_maximum,
                                   what_theory_cannot_follow_is_unknown,
                                   rules_lose_what_they_must,
+                                  two_level_scales_follow_the_tensors_amax,
                                   bounds_of_units};
     return RUN_SUITE("gate theory", tests);
 }
