@@ -19,6 +19,11 @@ const char *qg_rule_listed(size_t i);
 // (e8m0 has no zero, fp64 exceeds binary32).
 qg_status qg_recipe_find(const char *name, qg_recipe *out);
 
+// A recipe with its parts replaced: NAME[/LAYOUT[/RULE[/ROUNDING]]], an empty part keeps the
+// recipe's own: "mxfp8", "e4m3/group:128", "mxfp4//rceil/stochastic:A:16".
+// QG_ERROR_ARGUMENT as qg_recipe_find, the parsers of the parts, and the setters below.
+qg_status qg_recipe_parse(const char *text, qg_recipe *out);
+
 // Whether `name` is a row of the recipe table (an element format is not).
 bool qg_recipe_is_preset(const char *name);
 

@@ -326,3 +326,55 @@ qg_status qg_recipe_set_rule(qg_recipe *recipe, int rule, float fixed_scale) {
         *recipe = changed;
     return status;
 }
+
+// ------------------------------------------------------------------------------------------- texts
+
+typedef enum recipe_part {
+    PART_NAME,
+    PART_LAYOUT,
+    PART_RULE,
+    PART_ROUNDING,
+    PART_COUNT
+} recipe_part;
+
+static qg_status set_part(qg_recipe *recipe, recipe_part part, const char *word) {
+    qg_layout layout;
+    int rule;
+    float fixed_scale;
+    qg_status status;
+    switch (part) {
+    case PART_NAME: return qg_recipe_find(word, recipe);
+    case PART_LAYOUT:
+        status = qg_layout_parse(word, &layout);
+        return status ? status : qg_recipe_set_layout(recipe, layout);
+    case PART_RULE:
+        status = qg_rule_parse(word, &rule, &fixed_scale);
+        return status ? status : qg_recipe_set_rule(recipe, rule, fixed_scale);
+    default: return qg_rounding_parse(word, &recipe->conversion.rounding);
+    }
+}
+
+qg_status qg_recipe_parse(const char *text, qg_recipe *out) {
+    qg_recipe recipe = {0};
+    const char *from = text;
+    for (int part = PART_NAME; part < PART_COUNT; part++) {
+        char word[QG_NAME_SIZE];
+        size_t length = strcspn(from, "/");
+        if (length >= sizeof word)
+            return qg_fail(QG_ERROR_ARGUMENT, "'%.80s' is no recipe: a part is too long", text);
+        memcpy(word, from, length);
+        word[length] = 0;
+        qg_status status =
+            length || part == PART_NAME ? set_part(&recipe, (recipe_part)part, word) : QG_OK;
+        if (status)
+            return status;
+        from += length;
+        if (!*from) {
+            *out = recipe;
+            return QG_OK;
+        }
+        from++;
+    }
+    return qg_fail(QG_ERROR_ARGUMENT, "'%.80s' has more parts than NAME/LAYOUT/RULE/ROUNDING",
+                   text);
+}
