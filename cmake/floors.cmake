@@ -51,8 +51,9 @@ function(qg_floor)
     qg_floor_includes(includes ${name})
     if(arg_OWN_LIBRARY)
         add_library(qg_${name} STATIC ${sources})
-        # Only linked: the include directories of quantgauge are all of its floors.
-        target_link_libraries(qg_${name} PUBLIC $<LINK_ONLY:quantgauge_static>)
+        # By its users alone: the include directories of quantgauge are all of its floors, and an
+        # archive links nothing.
+        target_link_libraries(qg_${name} INTERFACE quantgauge_static)
     else()
         add_library(qg_${name} OBJECT ${sources})
         set_property(GLOBAL APPEND PROPERTY QG_LIBRARY_FLOORS ${name})
