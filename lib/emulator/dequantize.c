@@ -1,5 +1,6 @@
 // Dequantize: the specification. value = binary32 RNE of the exact code times X; the sum of both
 // planes for residual recipes. Blocks are shared among threads, a single block row by row.
+#include <little_endian_internal.h>
 #include <parallel_internal.h>
 #include <qg_block_structure.h>
 #include <qg_emulator.h>
@@ -27,18 +28,12 @@ static double read_value(const dequantizer *d, int plane, int64_t i) {
     const uint8_t *in = d->codes + (plane * elements + i) * bytes;
     if (bytes == 1)
         return d->values[in[0]];
-    uint64_t code = 0;
-    for (int b = 0; b < bytes; b++)
-        code |= (uint64_t)in[b] << (8 * b);
-    return qg_decode(&d->element.info, code);
+    return qg_decode(&d->element.info, little_endian_read(in, bytes));
 }
 
 static uint32_t read_scale(const dequantizer *d, int64_t block, int place, int bytes) {
     const uint8_t *in = d->scales + block * d->shape.scale_bytes + place;
-    uint32_t bits = 0;
-    for (int b = 0; b < bytes; b++)
-        bits |= (uint32_t)in[b] << (8 * b);
-    return bits;
+    return (uint32_t)little_endian_read(in, bytes);
 }
 
 static void dequantize_range(const dequantizer *d, qg_block_range r, float x) {

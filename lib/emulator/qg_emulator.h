@@ -56,6 +56,15 @@ qg_status qg_emulator_quantize(const qg_recipe *recipe, const qg_quantize_option
                                int64_t m, int64_t k, const float *x, uint8_t *codes,
                                uint8_t *scales, float *tensor_scale, qg_counts *counts);
 
+// codes of x under scales (and a tensor scale, read where has_tensor_scale is 1) that are given, of
+// this tensor or another: what qg_emulator_quantize does once it has its scales. Scales of its own
+// give its codes, except under rules `amax_mul` and `delayed`: they multiply by an s of which the
+// stored fl(1/s) does not say all, here by the inverse of what is stored. Rule `fixed` reads the
+// given scales, too. QG_ERROR_ARGUMENT: as qg_shape_of; another input type.
+qg_status qg_emulator_encode(const qg_recipe *recipe, const qg_quantize_options *options, int64_t m,
+                             int64_t k, const float *x, const uint8_t *scales, float tensor_scale,
+                             uint8_t *codes);
+
 // q: (m, k) row-major: binary32 RNE of the exact code * X, overflow to infinity; two-level recipes
 // as the system that they name decodes. NaN scales give NaN; every NaN is 7fffffff.
 qg_status qg_emulator_dequantize(const qg_recipe *recipe, int64_t m, int64_t k,

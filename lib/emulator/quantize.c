@@ -2,6 +2,7 @@
 // qg_block_scale.h and qg_block_structure.h, in what order blocks are visited is said here.
 // Blocks are shared among threads; a single block is shared row by row. Every reduction between
 // threads (amax, counts) is exact, so bytes and counts do not depend on the number of threads.
+#include <little_endian_internal.h>
 #include <parallel_internal.h>
 #include <qg_block_structure.h>
 #include <qg_emulator.h>
@@ -35,9 +36,7 @@ static uint32_t random_word(const quantizer *q, int64_t i) {
 static void store_code(const quantizer *q, int plane, int64_t i, uint64_t code) {
     int64_t elements = q->shape.blocks.m * q->shape.blocks.k;
     int bytes = q->shape.code_bytes;
-    uint8_t *out = q->codes + (plane * elements + i) * bytes;
-    for (int b = 0; b < bytes; b++)
-        out[b] = (uint8_t)(code >> (8 * b));
+    little_endian_store(q->codes + (plane * elements + i) * bytes, bytes, code);
 }
 
 static double code_value(const quantizer *q, uint64_t code) {
@@ -100,9 +99,7 @@ static qg_block_elements block_elements(const quantizer *q, qg_block_range r) {
 }
 
 static void store_scale(const quantizer *q, int64_t block, int place, int bytes, uint32_t bits) {
-    uint8_t *out = q->scales + block * q->shape.scale_bytes + place;
-    for (int b = 0; b < bytes; b++)
-        out[b] = (uint8_t)(bits >> (8 * b));
+    little_endian_store(q->scales + block * q->shape.scale_bytes + place, bytes, bits);
 }
 
 static void count_block(float amax, bool scale_is_nan, qg_counts *counts) {

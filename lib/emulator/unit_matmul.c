@@ -2,6 +2,7 @@
 // promotion, epilogue. See qg_unit.h.
 // The chains over K come from unit_panel.c, an installed variant, or unit_software.c; all else is
 // one IEEE operation per step, in the order written. Allocates; results do not depend on threads.
+#include <little_endian_internal.h>
 #include <parallel_internal.h>
 #include <product_store_internal.h>
 #include <qg_block_scale.h>
@@ -244,9 +245,7 @@ static void read_factors(const operand_view *v, int64_t at, float *factors, int6
     for (int64_t row = 0; row < v->shape.blocks.m; row++) {
         const uint8_t *in =
             v->in->scales + qg_scale_index(&v->shape.blocks, row, at) * v->shape.scale_bytes;
-        uint32_t bits = 0;
-        for (int b = 0; b < v->shape.scale_bytes; b++)
-            bits |= (uint32_t)in[b] << (8 * b);
+        uint32_t bits = (uint32_t)little_endian_read(in, v->shape.scale_bytes);
         factors[row * stride] =
             qg_scale_value(v->in->recipe, &v->element, v->in->tensor_scale, bits);
     }

@@ -38,9 +38,8 @@ typedef struct qg_scaler {
     float least_scale; // eps on X, 0 if there is none
 } qg_scaler;
 
-// `amax`: two-level rules: the tensor's; `delayed`: the history's, by qg_amax_step with
-// QG_AMAX_PROPAGATES_NAN; other rules do not read it.
-QG_HD qg_scaler qg_scaler_of(const qg_recipe *recipe, qg_format input_type, float amax) {
+// The scaler of a given `tensor`, as a two-level tensor carries it; other rules do not read it.
+QG_HD qg_scaler qg_scaler_of_tensor(const qg_recipe *recipe, qg_format input_type, float tensor) {
     qg_scaler q;
     int rule = recipe->rule;
     q.recipe = *recipe;
@@ -48,13 +47,25 @@ QG_HD qg_scaler qg_scaler_of(const qg_recipe *recipe, qg_format input_type, floa
     q.scale_format = qg_rule_scale_format(rule);
     q.huge = recipe->huge_inverse == QG_HUGE_INVERSE_INPUT_MAX ? qg_input_max(input_type)
                                                                : qg_float_max_finite();
-    q.tensor = qg_rule_has_tensor_scale(rule) ? qg_two_level_tensor(rule, &q.element, amax) : 1.0f;
+    q.tensor = qg_rule_has_tensor_scale(rule) ? tensor : 1.0f;
     q.s_enc = rule == QG_RULE_TWO_LEVEL || rule == QG_RULE_FOUR_OVER_SIX
                   ? qg_two_level_encode_scale(rule, &q.element, q.tensor)
                   : 1.0f;
-    q.history = amax;
+    q.history = 0.0f;
     q.least_amax = recipe->eps_on == QG_EPS_ON_AMAX ? recipe->eps : 0.0f;
     q.least_scale = recipe->eps_on == QG_EPS_ON_SCALE ? recipe->eps : 0.0f;
+    return q;
+}
+
+// `amax`: two-level rules: the tensor's; `delayed`: the history's, by qg_amax_step with
+// QG_AMAX_PROPAGATES_NAN; other rules do not read it.
+QG_HD qg_scaler qg_scaler_of(const qg_recipe *recipe, qg_format input_type, float amax) {
+    qg_element element = qg_element_of(recipe->element);
+    float tensor = qg_rule_has_tensor_scale(recipe->rule)
+                       ? qg_two_level_tensor(recipe->rule, &element, amax)
+                       : 1.0f;
+    qg_scaler q = qg_scaler_of_tensor(recipe, input_type, tensor);
+    q.history = amax;
     return q;
 }
 

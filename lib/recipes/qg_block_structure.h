@@ -46,6 +46,15 @@ QG_HD qg_pair_block qg_pair_block_of(const qg_scaler *q, const float *x, int64_t
 // The two bytes of the scale field.
 QG_HD uint32_t qg_pair_block_field(const qg_pair_block *b) { return b->exponent | b->shifts << 8; }
 
+// The block whose scale field is given; its amax is not known.
+QG_HD qg_pair_block qg_pair_block_of_field(uint32_t field) {
+    qg_pair_block b;
+    b.amax = 0.0f;
+    b.exponent = field & 0xffu;
+    b.shifts = field >> 8 & 0xffu;
+    return b;
+}
+
 // The scale of element i of the block.
 QG_HD qg_block_scale qg_pair_block_scale(const qg_pair_block *b, int64_t i) {
     return qg_pair_scale(b->exponent, b->shifts >> (i / 2) & 1);
@@ -60,25 +69,48 @@ typedef struct qg_residual_block {
     uint32_t codes[2][QG_STRUCTURE_LONGEST];
 } qg_residual_block;
 
-// b: one row. Both codes of an element are rounded with the same random word.
-QG_HD void qg_residual_block_of(const qg_scaler *q, const qg_block_elements *b,
-                                qg_residual_block *out) {
-    float rest[QG_STRUCTURE_LONGEST];
-    out->amax = qg_row_amax(q->recipe.amax, b->x, b->columns);
-    out->scale[0] = qg_block_scale_of(q, out->amax, NULL);
+// The codes of the first plane under scale[0], and what they leave. b: one row; rest: its columns.
+QG_HD void qg_residual_first_plane(const qg_scaler *q, const qg_block_elements *b,
+                                   qg_residual_block *out, float *rest) {
+    const qg_block_scale *s = &out->scale[0];
     for (int64_t i = 0; i < b->columns; i++) {
-        const qg_block_scale *s = &out->scale[0];
         uint64_t code =
             qg_element_code(q, s, qg_scaled_value(s, b->x[i]), qg_element_word(q, b, 0, i));
         out->codes[0][i] = (uint32_t)code;
         rest[i] = b->x[i] - qg_dequantized(qg_decode(&q->element.info, code), s->x);
     }
-    out->scale[1] = qg_block_scale_of(q, qg_row_amax(q->recipe.amax, rest, b->columns), NULL);
-    for (int64_t i = 0; i < b->columns; i++) {
-        const qg_block_scale *s = &out->scale[1];
+}
+
+// The codes of the second plane under scale[1]: both codes of an element are rounded with the same
+// random word.
+QG_HD void qg_residual_second_plane(const qg_scaler *q, const qg_block_elements *b,
+                                    const float *rest, qg_residual_block *out) {
+    const qg_block_scale *s = &out->scale[1];
+    for (int64_t i = 0; i < b->columns; i++)
         out->codes[1][i] = (uint32_t)qg_element_code(q, s, qg_scaled_value(s, rest[i]),
                                                      qg_element_word(q, b, 0, i));
-    }
+}
+
+// b: one row.
+QG_HD void qg_residual_block_of(const qg_scaler *q, const qg_block_elements *b,
+                                qg_residual_block *out) {
+    float rest[QG_STRUCTURE_LONGEST];
+    out->amax = qg_row_amax(q->recipe.amax, b->x, b->columns);
+    out->scale[0] = qg_block_scale_of(q, out->amax, NULL);
+    qg_residual_first_plane(q, b, out, rest);
+    out->scale[1] = qg_block_scale_of(q, qg_row_amax(q->recipe.amax, rest, b->columns), NULL);
+    qg_residual_second_plane(q, b, rest, out);
+}
+
+// The codes of both planes under given scales, by their stored bits.
+QG_HD void qg_residual_block_of_bits(const qg_scaler *q, const qg_block_elements *b, uint32_t bits0,
+                                     uint32_t bits1, qg_residual_block *out) {
+    float rest[QG_STRUCTURE_LONGEST];
+    out->amax = 0.0f;
+    out->scale[0] = qg_scale_of_bits(q, bits0);
+    out->scale[1] = qg_scale_of_bits(q, bits1);
+    qg_residual_first_plane(q, b, out, rest);
+    qg_residual_second_plane(q, b, rest, out);
 }
 
 // The value of an element: the sum of both planes, one rounding each and one of the sum.

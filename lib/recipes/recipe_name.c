@@ -337,44 +337,51 @@ typedef enum recipe_part {
     PART_COUNT
 } recipe_part;
 
-static qg_status set_part(qg_recipe *recipe, recipe_part part, const char *word) {
-    qg_layout layout;
-    int rule;
-    float fixed_scale;
-    qg_status status;
-    switch (part) {
-    case PART_NAME: return qg_recipe_find(word, recipe);
-    case PART_LAYOUT:
-        status = qg_layout_parse(word, &layout);
-        return status ? status : qg_recipe_set_layout(recipe, layout);
-    case PART_RULE:
-        status = qg_rule_parse(word, &rule, &fixed_scale);
-        return status ? status : qg_recipe_set_rule(recipe, rule, fixed_scale);
-    default: return qg_rounding_parse(word, &recipe->conversion.rounding);
+// NAME/LAYOUT/RULE/ROUNDING into its words; those that are not there are empty.
+static qg_status split_text(const char *text, char words[PART_COUNT][QG_NAME_SIZE]) {
+    const char *from = text;
+    for (int part = 0; part < PART_COUNT; part++) {
+        size_t length = strcspn(from, "/");
+        if (length >= QG_NAME_SIZE)
+            return qg_fail(QG_ERROR_ARGUMENT, "'%.80s' is no recipe: a part is too long", text);
+        memcpy(words[part], from, length);
+        words[part][length] = 0;
+        from += length;
+        from += *from == '/' && part + 1 < PART_COUNT;
     }
+    if (*from)
+        return qg_fail(QG_ERROR_ARGUMENT, "'%.80s' has more parts than NAME/LAYOUT/RULE/ROUNDING",
+                       text);
+    return QG_OK;
+}
+
+// Layout and rule are checked together: either alone need not fit the recipe that they replace.
+static qg_status set_layout_and_rule(qg_recipe *recipe, const char *layout, const char *rule) {
+    int number;
+    float fixed_scale;
+    qg_recipe changed = *recipe;
+    qg_status status = *layout ? qg_layout_parse(layout, &changed.layout) : QG_OK;
+    if (!status && *rule)
+        status = qg_rule_parse(rule, &number, &fixed_scale);
+    if (!status)
+        status = *rule ? qg_recipe_set_rule(&changed, number, fixed_scale)
+                       : qg_recipe_set_layout(recipe, changed.layout);
+    if (!status)
+        *recipe = changed;
+    return status;
 }
 
 qg_status qg_recipe_parse(const char *text, qg_recipe *out) {
-    qg_recipe recipe = {0};
-    const char *from = text;
-    for (int part = PART_NAME; part < PART_COUNT; part++) {
-        char word[QG_NAME_SIZE];
-        size_t length = strcspn(from, "/");
-        if (length >= sizeof word)
-            return qg_fail(QG_ERROR_ARGUMENT, "'%.80s' is no recipe: a part is too long", text);
-        memcpy(word, from, length);
-        word[length] = 0;
-        qg_status status =
-            length || part == PART_NAME ? set_part(&recipe, (recipe_part)part, word) : QG_OK;
-        if (status)
-            return status;
-        from += length;
-        if (!*from) {
-            *out = recipe;
-            return QG_OK;
-        }
-        from++;
-    }
-    return qg_fail(QG_ERROR_ARGUMENT, "'%.80s' has more parts than NAME/LAYOUT/RULE/ROUNDING",
-                   text);
+    char words[PART_COUNT][QG_NAME_SIZE];
+    qg_recipe recipe;
+    qg_status status = split_text(text, words);
+    if (!status)
+        status = qg_recipe_find(words[PART_NAME], &recipe);
+    if (!status)
+        status = set_layout_and_rule(&recipe, words[PART_LAYOUT], words[PART_RULE]);
+    if (!status && *words[PART_ROUNDING])
+        status = qg_rounding_parse(words[PART_ROUNDING], &recipe.conversion.rounding);
+    if (!status)
+        *out = recipe;
+    return status;
 }

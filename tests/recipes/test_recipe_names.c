@@ -200,6 +200,89 @@ START_TEST(impossible_combinations_are_errors) {
 }
 END_TEST
 
+static qg_recipe parse(const char *text) {
+    qg_recipe recipe;
+    ck_assert_msg(qg_recipe_parse(text, &recipe) == QG_OK, "%s: %s", text, qg_detail());
+    return recipe;
+}
+
+static bool are_equal(const qg_recipe *a, const qg_recipe *b) {
+    return a->element == b->element && a->layout.kind == b->layout.kind &&
+           a->layout.rows == b->layout.rows && a->layout.columns == b->layout.columns &&
+           a->rule == b->rule && a->structure == b->structure && a->amax == b->amax &&
+           a->nan_scale == b->nan_scale &&
+           a->conversion.rounding.mode == b->conversion.rounding.mode;
+}
+
+START_TEST(a_text_replaces_parts_and_keeps_what_is_empty) {
+    qg_recipe r = parse("mxfp8"), found = find("mxfp8");
+    ck_assert(are_equal(&r, &found));
+    r = parse("MXFP8///"); // as many parts as there are, all empty
+    ck_assert(are_equal(&r, &found));
+    r = parse("e4m3/block:2x8");
+    ck_assert_int_eq(r.layout.kind, QG_LAYOUT_BLOCK);
+    ck_assert_int_eq(r.layout.rows, 2);
+    ck_assert_int_eq(r.layout.columns, 8);
+    ck_assert_int_eq(r.rule, QG_RULE_AMAX);
+    r = parse("mxfp4//rceil/stochastic:A:16");
+    ck_assert_int_eq(r.element, find("mxfp4").element);
+    ck_assert_int_eq(r.layout.columns, 32);
+    ck_assert_int_eq(r.rule, QG_RULE_RCEIL);
+    ck_assert_int_eq(r.conversion.rounding.mode, QG_ROUND_STOCHASTIC_A);
+    ck_assert_int_eq(r.conversion.rounding.bits, 16);
+    r = parse("e5m2///rtz");
+    ck_assert_int_eq(r.layout.kind, QG_LAYOUT_PER_TENSOR);
+    ck_assert_int_eq(r.conversion.rounding.mode, QG_ROUND_RTZ);
+    r = parse("e4m3//fixed:0x1.8p-2");
+    ck_assert_int_eq(r.rule, QG_RULE_FIXED);
+    ck_assert_float_eq(r.fixed_scale, 0.375f);
+}
+END_TEST
+
+// nvfp4's own rule takes no layout but a group, and amax_ue4m3 takes none but one.
+START_TEST(layout_and_rule_of_a_text_are_checked_together) {
+    qg_recipe r = parse("nvfp4/per_tensor/amax");
+    ck_assert_int_eq(r.layout.kind, QG_LAYOUT_PER_TENSOR);
+    ck_assert_int_eq(r.rule, QG_RULE_AMAX);
+    r = parse("e4m3/group:16/amax_ue4m3");
+    ck_assert_int_eq(r.layout.columns, 16);
+    ck_assert_int_eq(r.rule, QG_RULE_AMAX_UE4M3);
+    ck_assert_int_eq(r.amax, QG_AMAX_IGNORES_NAN); // its policies come with it
+    r = parse("te_delayed_e4m3/group:128/floor");
+    ck_assert_int_eq(r.rule, QG_RULE_FLOOR);
+}
+END_TEST
+
+START_TEST(malformed_texts_say_why) {
+    static const struct {
+        const char *text, *detail;
+    } rows[] = {
+        {"",                                                      "unknown recipe or format ''"},
+        {"/group:32",                                             "unknown recipe or format ''"},
+        {"mxpf8/group:32",                                        "nearest is mxfp8"           },
+        {"mxfp8/gruop:32",                                        "gruop:32"                   },
+        {"mxfp8/group:0",                                         "group:0"                    },
+        {"mxfp8//flor",                                           "nearest is floor"           },
+        {"mxfp8///rnee",                                          "rnee"                       },
+        {"mxfp8///rne/",                                          "more parts than"            },
+        {"mxfp8////",                                             "more parts than"            },
+        {"nvfp4/per_tensor",                                      "needs a layout group:G"     },
+        {"e4m3//amax_ue4m3",                                      "needs a layout group:G"     },
+        {"e4m3/group:16/delayed",                                 "needs the layout per_tensor"},
+        {"mx6/group:32",                                          "no layout but group:16"     },
+        {"rlx_mxfp4x2//floor",                                    "no scale rule but amax"     },
+        {"e4m3/a_layout_of_a_name_longer_than_any_name_there_is", "a part is too long"         },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        qg_recipe r = find("mx9"), before = r;
+        ck_assert_msg(qg_recipe_parse(rows[i].text, &r) == QG_ERROR_ARGUMENT, "'%s'", rows[i].text);
+        REQUIRE(strstr(qg_detail(), rows[i].detail), "'%s': '%s' lacks '%s'", rows[i].text,
+                qg_detail(), rows[i].detail);
+        ck_assert(are_equal(&r, &before));
+    }
+}
+END_TEST
+
 int main(void) {
     const TTest *tests[] = {all_recipes_are_found_and_fit,
                             an_element_format_is_per_tensor_amax,
@@ -207,6 +290,9 @@ int main(void) {
                             rules_by_name,
                             a_rule_of_another_scale_format_brings_its_policies,
                             a_rule_of_the_same_scale_format_keeps_them,
-                            impossible_combinations_are_errors};
+                            impossible_combinations_are_errors,
+                            a_text_replaces_parts_and_keeps_what_is_empty,
+                            layout_and_rule_of_a_text_are_checked_together,
+                            malformed_texts_say_why};
     return RUN_SUITE("recipe_names", tests);
 }
