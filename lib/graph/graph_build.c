@@ -1,7 +1,6 @@
 // Builders of single ops. See qg_graph.h.
 #include "graph_internal.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static qg_node one(qg_graph *graph, qg_graph_op op, qg_node x, const qg_attributes *attributes) {
@@ -107,10 +106,12 @@ qg_node qg_graph_cast(qg_graph *graph, qg_node x, qg_dtype dtype) {
 
 // -------------------------------------------------------------------------------------- scaled ops
 
-// false: it does not fit; `to` is then no recipe, and the node fails by it.
+// What does not fit stays without an end, which is no recipe; nor is none.
 static void put_recipe(char to[QG_RECIPE_TEXT_SIZE], const char *recipe) {
-    snprintf(to, QG_RECIPE_TEXT_SIZE, "%s",
-             recipe && strlen(recipe) < QG_RECIPE_TEXT_SIZE ? recipe : "?");
+    size_t length = recipe ? strnlen(recipe, QG_RECIPE_TEXT_SIZE) : 0;
+    memset(to, 0, QG_RECIPE_TEXT_SIZE);
+    if (length)
+        memcpy(to, recipe, length);
 }
 
 // Codes and scales go in as they are; a tensor scale where there is one.
@@ -126,17 +127,17 @@ qg_scaled qg_graph_quantize(qg_graph *graph, qg_node x, const char *recipe) {
     qg_scaled out = {QG_NODE_NONE, QG_NODE_NONE, QG_NODE_NONE, recipe};
     qg_attributes attributes = {0};
     qg_scaled_shape shape;
-    if (graph->status != QG_OK || x < 0 || x >= graph->count) {
+    if (graph->status != QG_OK)
+        return out;
+    if (x < 0 || x >= graph->count) {
         graph_fail(graph, qg_fail(QG_ERROR_ARGUMENT, "what is to be quantized is no node"));
         return out;
     }
+    const graph_node *node = &graph->nodes[x];
     put_recipe(attributes.recipe, recipe);
-    qg_status status = qg_scaled_shape_of(attributes.recipe, &graph->nodes[x].type, &shape);
+    qg_status status = qg_scaled_shape_of(attributes.recipe, &node->type, &shape);
     if (status) {
-        char detail[GRAPH_DETAIL_SIZE];
-        snprintf(detail, sizeof detail, "%s", qg_detail());
-        graph_fail(graph,
-                   qg_fail(status, "quantizing node '%.255s': %s", graph->nodes[x].name, detail));
+        graph_fail(graph, graph_at_node(node->name, node->op, status));
         return out;
     }
     if (shape.has_tensor_scale)

@@ -1,5 +1,5 @@
-// Types of the ops that are not scaled: one function each. The details of failures name no node: who
-// calls adds it. See graph_internal.h.
+// Types of the ops that are not scaled: one function each. The details of failures name no node:
+// who calls adds it. See graph_internal.h.
 #include "graph_internal.h"
 
 #include <inttypes.h>
@@ -81,6 +81,10 @@ static qg_status infer_broadcast(const inference *i) {
         i->out->shape[i->out->rank - back] = x == 1 ? y : x;
     }
     return QG_OK;
+}
+
+static qg_status infer_softmax(const inference *i) {
+    return i->types[0]->rank < 1 ? wrong("softmax needs a last axis", i->types[0]) : infer_same(i);
 }
 
 static qg_status infer_layer_norm(const inference *i) {
@@ -262,11 +266,8 @@ static qg_status infer_float(qg_graph_op op, const inference *i) {
     case QG_GRAPH_RELU_GRADIENT:
     case QG_GRAPH_GELU_GRADIENT: return infer_gradient(i);
     case QG_GRAPH_REDUCE_MAX_GRADIENT: return infer_reduce_max_gradient(i);
-    case QG_GRAPH_SOFTMAX:
-        if (i->types[0]->rank < 1)
-            return wrong("softmax needs a last axis", i->types[0]);
-        return infer_same(i);
-    default: return infer_same(i);
+    case QG_GRAPH_SOFTMAX: return infer_softmax(i);
+    default: return infer_same(i); // sqrt, gelu, relu, tanh
     }
 }
 
@@ -286,11 +287,7 @@ static qg_status infer(qg_graph_op op, const inference *i) {
 
 qg_status graph_infer(qg_graph_op op, int32_t count, const qg_tensor_type *const *types,
                       const qg_attributes *attributes, qg_tensor_type *out) {
-    const qg_graph_op_info *info = qg_graph_op_describe(op);
     inference i = {count, types, attributes, out};
-    if (count < info->fewest || count > info->most)
-        return qg_fail(QG_ERROR_ARGUMENT, "%" PRId32 " inputs, not %d to %d", count, info->fewest,
-                       info->most);
     qg_status status = graph_op_is_scaled(op)
                            ? graph_infer_scaled(op, count, types, attributes, out)
                            : infer(op, &i);

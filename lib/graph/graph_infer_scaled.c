@@ -9,6 +9,22 @@
 #include <stdio.h>
 #include <string.h>
 
+// ----------------------------------------------------------------------------------------- recipes
+
+// A recipe's text is one word of a graph's text, too.
+static qg_status read_recipe(const char *text, qg_recipe *out) {
+    size_t length = strnlen(text, QG_RECIPE_TEXT_SIZE);
+    if (length == QG_RECIPE_TEXT_SIZE)
+        return qg_fail(QG_ERROR_ARGUMENT, "recipe '%.60s...' is longer than %d", text,
+                       QG_RECIPE_TEXT_SIZE - 1);
+    if (length == 0)
+        return qg_fail(QG_ERROR_ARGUMENT, "a scaled op needs a recipe");
+    if (strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:+-") !=
+        length)
+        return qg_fail(QG_ERROR_ARGUMENT, "a recipe is letters, digits and _ . / : + -");
+    return qg_recipe_parse(text, out);
+}
+
 // ------------------------------------------------------------------------------------------ shapes
 
 static qg_tensor_type scale_type(const qg_recipe *recipe, const qg_shape *shape) {
@@ -40,7 +56,7 @@ static qg_status check_recipe(const qg_recipe *recipe, const char *text, const q
 qg_status qg_scaled_shape_of(const char *recipe, const qg_tensor_type *x, qg_scaled_shape *out) {
     qg_shape shape;
     int64_t rows, k;
-    qg_status status = qg_recipe_parse(recipe, &out->recipe);
+    qg_status status = read_recipe(recipe, &out->recipe);
     if (!status)
         status = qg_tensor_check(x);
     if (!status && x->rank < 1)
@@ -94,7 +110,7 @@ static qg_status check_float(const qg_tensor_type *x) {
 static qg_status decoded_type(const char *recipe, const char *what, const qg_tensor_type *codes,
                               qg_tensor_type *x) {
     qg_recipe parsed;
-    qg_status status = qg_recipe_parse(recipe, &parsed);
+    qg_status status = read_recipe(recipe, &parsed);
     *x = *codes;
     x->dtype = QG_DTYPE_FP32;
     if (status || parsed.structure != QG_STRUCTURE_RESIDUAL)
@@ -147,7 +163,7 @@ static qg_status infer_quantization(qg_graph_op op, int32_t count,
 
 static qg_status has_tensor_scale(const char *recipe, bool *out) {
     qg_recipe parsed;
-    qg_status status = qg_recipe_parse(recipe, &parsed);
+    qg_status status = read_recipe(recipe, &parsed);
     *out = !status && qg_rule_has_tensor_scale(parsed.rule);
     return status;
 }
@@ -184,7 +200,7 @@ typedef struct operand {
     qg_tensor_type x;
 } operand;
 
-// rows: of one of the matrices that the operand consists of. Blocks must not lie across two of them.
+// rows: of one of the matrices that the operand consists of. Blocks must not lie across two.
 static qg_status check_blocks(const operand *o, const qg_layout *layout, int64_t rows,
                               int64_t matrices) {
     if (layout->kind != QG_LAYOUT_BLOCK || matrices == 1 || rows % layout->rows == 0)
@@ -223,8 +239,8 @@ static qg_status check_k(const operand *lhs, const operand *rhs) {
     int64_t k = lhs->x.shape[lhs->x.rank - 1], other = rhs->x.shape[rhs->x.rank - 1];
     if (k == other)
         return QG_OK;
-    return qg_fail(QG_ERROR_ARGUMENT, "K differs: %" PRId64 " of lhs, %" PRId64 " of rhs", k,
-                   other);
+    return qg_fail(QG_ERROR_ARGUMENT, "K differs: %" PRId64 " of %s, %" PRId64 " of %s", k,
+                   lhs->what, other, rhs->what);
 }
 
 static qg_status check_out(const qg_attributes *attributes) {

@@ -14,6 +14,7 @@ typedef struct graph_values {
 typedef struct graph_node {
     char *name;
     bool named; // its name was given
+    bool is_output;
     qg_graph_op op;
     qg_tensor_type type;
     int32_t input_count;
@@ -23,7 +24,13 @@ typedef struct graph_node {
     uint64_t digest;      // 0: unknown
 } graph_node;
 
-enum { GRAPH_DETAIL_SIZE = 512, GRAPH_NAME_MOST = 255, GRAPH_NODES_MOST = 1 << 20 };
+enum {
+    GRAPH_DETAIL_SIZE = 512,
+    GRAPH_NAME_MOST = 255,
+    GRAPH_OWN_NAME_SIZE = 64,
+    GRAPH_INPUTS_MOST = 64, // of any op in QG_GRAPH_OP_TABLE
+    GRAPH_NODES_MOST = 1 << 20
+};
 
 struct qg_graph {
     qg_status status; // of the first failure
@@ -34,13 +41,70 @@ struct qg_graph {
     int32_t output_count, output_capacity;
     qg_node *places; // of names: open addressing, a power of two
     int32_t place_count;
+    const qg_graph *reserved; // the graph does not make up its names either; NULL: none
 };
 
 // Records the failure if it is the first, and returns QG_NODE_NONE.
 qg_node graph_fail(qg_graph *graph, qg_status status);
 
-// The type of a node's output from its inputs' types, and every rule of the op. The detail says what
-// is wrong without naming the node. types: (count).
+// `status`; unless it is QG_OK, with the node put before the detail.
+qg_status graph_at_node(const char *name, qg_graph_op op, qg_status status);
+
+// ------------------------------------------------------------------------------------------ values
+
+// A copy of the bytes with one user; NULL without memory, with a detail.
+graph_values *graph_values_copy(const void *bytes, int64_t size);
+void graph_values_drop(graph_values *values); // one user less; NULL is fine
+
+// ------------------------------------------------------------------------------------------- names
+
+bool graph_name_is_valid(const char *name);
+// Valid and not taken.
+qg_status graph_check_name(const qg_graph *graph, const char *name);
+// The graph's own name for the next node: "matmul_7", or "matmul_7_1" where that is taken.
+void graph_make_name(const qg_graph *graph, qg_graph_op op, char name[GRAPH_OWN_NAME_SIZE]);
+// Whether a name has that form.
+bool graph_name_is_own(qg_graph_op op, const char *name);
+// Room for the name of one more node, and the name of the node at `place` put there.
+qg_status graph_grow_places(qg_graph *graph);
+void graph_put_place(qg_graph *graph, qg_node place);
+
+// ------------------------------------------------------------------------------------- attributes
+
+// What an op has of qg_attributes, and of values.
+enum {
+    GRAPH_HAS_TYPE = 1 << 0,  // type
+    GRAPH_HAS_SHAPE = 1 << 1, // type's rank and shape
+    GRAPH_HAS_DTYPE = 1 << 2, // type's dtype
+    GRAPH_HAS_AXES = 1 << 3,
+    GRAPH_HAS_BEGIN = 1 << 4,
+    GRAPH_HAS_END = 1 << 5,
+    GRAPH_HAS_KEEPDIMS = 1 << 6,
+    GRAPH_HAS_TANH_FORM = 1 << 7,
+    GRAPH_HAS_EPS = 1 << 8,
+    GRAPH_HAS_SEED = 1 << 9,
+    GRAPH_HAS_RECIPE = 1 << 10,
+    GRAPH_HAS_RECIPE_B = 1 << 11,
+    GRAPH_HAS_VALUES = 1 << 12
+};
+unsigned graph_op_has(qg_graph_op op);
+
+// The attributes that the op has, all else zero, also past ranks and the ends of texts.
+qg_attributes graph_used_attributes(qg_graph_op op, const qg_attributes *attributes);
+qg_tensor_type graph_used_type(const qg_tensor_type *type); // zero past its rank
+
+// ------------------------------------------------------------------------------------------- rules
+
+// Every rule of a node whose inputs are nodes before `place`; *out: the type that it must have. The
+// detail does not name the node.
+qg_status graph_check_node(const qg_graph *graph, qg_node place, qg_graph_op op, int32_t count,
+                           const qg_node *inputs, const qg_attributes *attributes,
+                           qg_tensor_type *out);
+// The same of the node at `place`, and whether its name and type are its own; the detail names it.
+qg_status graph_verify_node(const qg_graph *graph, qg_node place);
+
+// The type of a node's output from its inputs' types, and every rule of the op. The detail says
+// what is wrong without naming the node. types: (count), as many as the op takes.
 qg_status graph_infer(qg_graph_op op, int32_t count, const qg_tensor_type *const *types,
                       const qg_attributes *attributes, qg_tensor_type *out);
 // The same of the scaled ops.
@@ -53,20 +117,21 @@ static inline bool graph_op_has_values(qg_graph_op op) {
 }
 static inline bool graph_op_is_scaled(qg_graph_op op) { return op >= QG_GRAPH_SCALED_TENSOR_SCALE; }
 
-bool graph_name_is_valid(const char *name);
+// -------------------------------------------------------------------------------------- appending
 
-// Appends a node as it is told, type included: only its name is checked. values may be NULL and gains a
-// user. For reading text and for passes, which verify afterwards.
+// Appends a node as it is told, type included: only its name is checked. What the op does not have
+// of attributes is dropped. name: NULL for the graph's own. values may be NULL and gains a user.
+// For reading text and for passes, which verify afterwards.
 qg_node graph_append(qg_graph *graph, qg_graph_op op, const char *name, const qg_tensor_type *type,
                      int32_t count, const qg_node *inputs, const qg_attributes *attributes,
                      graph_values *values, uint64_t digest);
 
-// A node of another graph, with its name where that is free and was given, its inputs mapped by
-// map[old] = new.
+// A node of another graph, with its name where that is free, its inputs mapped by map[old] = new.
+// Generated names are kept, too: inputs are fed and nodes compared by them.
 qg_node graph_copy_node(qg_graph *graph, const qg_graph *from, qg_node node, const qg_node *map);
 
-// Marks the images of the outputs; frees the graph and keeps the detail unless status and the graph
-// are good and the graph verifies. For the end of a pass.
+// For the end of a pass: marks the images of the outputs and reserves no names any more. Unless
+// status and the graph are good and the graph verifies, frees it and keeps the detail.
 qg_status graph_finish_pass(qg_graph *made, const qg_graph *from, const qg_node *map,
                             qg_status status, qg_graph **out);
 

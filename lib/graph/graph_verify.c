@@ -4,39 +4,28 @@
 #include <qg_recipe_name.h>
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-static qg_status at_node(const graph_node *node, qg_status status) {
-    char detail[GRAPH_DETAIL_SIZE];
-    if (!status)
-        return QG_OK;
-    snprintf(detail, sizeof detail, "%s", qg_detail());
-    return qg_fail(status, "node '%.255s' (%s): %s", node->name,
-                   qg_graph_op_describe(node->op)->name, detail);
-}
-
-static qg_status check_inputs(qg_node place, const graph_node *node) {
-    const qg_graph_op_info *info = qg_graph_op_describe(node->op);
-    if (node->input_count < info->fewest || node->input_count > info->most)
-        return qg_fail(QG_ERROR_ARGUMENT, "%" PRId32 " inputs, not %d to %d", node->input_count,
-                       info->fewest, info->most);
-    for (int32_t i = 0; i < node->input_count; i++)
-        if (node->inputs[i] < 0 || node->inputs[i] >= place)
+static qg_status check_inputs(qg_node place, qg_graph_op op, int32_t count, const qg_node *inputs) {
+    const qg_graph_op_info *info = qg_graph_op_describe(op);
+    if (count < info->fewest || count > info->most)
+        return qg_fail(QG_ERROR_ARGUMENT, "%" PRId32 " inputs, not %d to %d", count, info->fewest,
+                       info->most);
+    for (int32_t i = 0; i < count; i++)
+        if (inputs[i] < 0 || inputs[i] >= place)
             return qg_fail(QG_ERROR_ARGUMENT, "input %" PRId32 " is no node before it", i);
     return QG_OK;
 }
 
 // Rules whose factor the stored scale does not determine need the scale of their own input.
-static qg_status check_own_scale(const qg_graph *graph, const graph_node *node) {
+static qg_status check_own_scale(const qg_graph *graph, const qg_node *inputs, const char *text) {
     qg_recipe recipe;
-    if (node->op != QG_GRAPH_SCALED_QUANTIZE ||
-        qg_recipe_parse(node->attributes.recipe, &recipe) != QG_OK ||
-        recipe.rule != QG_RULE_AMAX_MUL)
-        return QG_OK;
-    const graph_node *scale = &graph->nodes[node->inputs[1]];
-    if (scale->op == QG_GRAPH_SCALED_QUANT_SCALE && scale->inputs[0] == node->inputs[0] &&
-        strcmp(scale->attributes.recipe, node->attributes.recipe) == 0)
+    qg_status status = qg_recipe_parse(text, &recipe);
+    if (status || recipe.rule != QG_RULE_AMAX_MUL)
+        return status;
+    const graph_node *scale = &graph->nodes[inputs[1]];
+    if (scale->op == QG_GRAPH_SCALED_QUANT_SCALE && scale->inputs[0] == inputs[0] &&
+        strcmp(scale->attributes.recipe, text) == 0)
         return QG_OK;
     return qg_fail(
         QG_ERROR_ARGUMENT,
@@ -44,29 +33,75 @@ static qg_status check_own_scale(const qg_graph *graph, const graph_node *node) 
         "must be scaled_quant_scale of the same input and recipe");
 }
 
-static qg_status check_types(const qg_graph *graph, const graph_node *node) {
-    const qg_tensor_type *types[64];
-    qg_tensor_type inferred;
-    for (int32_t i = 0; i < node->input_count; i++)
-        types[i] = &graph->nodes[node->inputs[i]].type;
-    qg_status status =
-        graph_infer(node->op, node->input_count, types, &node->attributes, &inferred);
-    if (status || qg_tensor_equal(&inferred, &node->type))
+static bool means_the_same(const qg_recipe *a, const qg_recipe *b) {
+    return a->element == b->element && a->structure == b->structure &&
+           qg_rule_scale_format(a->rule) == qg_rule_scale_format(b->rule) &&
+           qg_rule_has_tensor_scale(a->rule) == qg_rule_has_tensor_scale(b->rule) &&
+           a->layout.kind == b->layout.kind && a->layout.rows == b->layout.rows &&
+           a->layout.columns == b->layout.columns;
+}
+
+// Codes that a node of the graph made are read by a recipe of the same format, layout and scales.
+static qg_status check_codes(const qg_graph *graph, qg_node codes, const char *text) {
+    qg_recipe made, read;
+    const graph_node *node = &graph->nodes[codes];
+    if (node->op != QG_GRAPH_SCALED_QUANTIZE)
+        return QG_OK;
+    qg_status status = qg_recipe_parse(node->attributes.recipe, &made);
+    if (!status)
+        status = qg_recipe_parse(text, &read);
+    if (status || means_the_same(&made, &read))
         return status;
-    char has[QG_TENSOR_TEXT_SIZE], should[QG_TENSOR_TEXT_SIZE];
-    qg_tensor_text(&node->type, has);
-    qg_tensor_text(&inferred, should);
-    return qg_fail(QG_ERROR_ARGUMENT, "its type is %s, not %s", has, should);
+    return qg_fail(QG_ERROR_ARGUMENT, "codes of recipe %.100s do not mean what recipe %.100s says",
+                   node->attributes.recipe, text);
+}
+
+static qg_status check_origins(const qg_graph *graph, qg_graph_op op, const qg_node *inputs,
+                               const qg_attributes *attributes) {
+    qg_status status;
+    switch (op) {
+    case QG_GRAPH_SCALED_QUANTIZE: return check_own_scale(graph, inputs, attributes->recipe);
+    case QG_GRAPH_SCALED_DEQUANTIZE: return check_codes(graph, inputs[0], attributes->recipe);
+    case QG_GRAPH_SCALED_MATMUL:
+    case QG_GRAPH_SCALED_GROUPED_MATMUL:
+        status = check_codes(graph, inputs[0], attributes->recipe);
+        return status ? status : check_codes(graph, inputs[1], attributes->recipe_b);
+    default: return QG_OK;
+    }
+}
+
+qg_status graph_check_node(const qg_graph *graph, qg_node place, qg_graph_op op, int32_t count,
+                           const qg_node *inputs, const qg_attributes *attributes,
+                           qg_tensor_type *out) {
+    const qg_tensor_type *types[GRAPH_INPUTS_MOST];
+    qg_status status = check_inputs(place, op, count, inputs);
+    for (int32_t i = 0; i < count && !status; i++)
+        types[i] = &graph->nodes[inputs[i]].type;
+    if (!status)
+        status = graph_infer(op, count, types, attributes, out);
+    return status ? status : check_origins(graph, op, inputs, attributes);
 }
 
 static qg_status check_node(const qg_graph *graph, qg_node place) {
     const graph_node *node = &graph->nodes[place];
+    qg_tensor_type type;
     if (!graph_name_is_valid(node->name) || qg_graph_find(graph, node->name) != place)
         return qg_fail(QG_ERROR_ARGUMENT, "its name is malformed or not its own");
-    qg_status status = check_inputs(place, node);
-    if (!status)
-        status = check_types(graph, node);
-    return status ? status : check_own_scale(graph, node);
+    if ((node->values || node->digest) && !graph_op_has_values(node->op))
+        return qg_fail(QG_ERROR_ARGUMENT, "it has values, which only parameters and constants do");
+    qg_status status = graph_check_node(graph, place, node->op, node->input_count, node->inputs,
+                                        &node->attributes, &type);
+    if (status || qg_tensor_equal(&type, &node->type))
+        return status;
+    char has[QG_TENSOR_TEXT_SIZE], should[QG_TENSOR_TEXT_SIZE];
+    qg_tensor_text(&node->type, has);
+    qg_tensor_text(&type, should);
+    return qg_fail(QG_ERROR_ARGUMENT, "its type is %s, not %s", has, should);
+}
+
+qg_status graph_verify_node(const qg_graph *graph, qg_node place) {
+    const graph_node *node = &graph->nodes[place];
+    return graph_at_node(node->name, node->op, check_node(graph, place));
 }
 
 static qg_status check_outputs(const qg_graph *graph) {
@@ -81,6 +116,6 @@ static qg_status check_outputs(const qg_graph *graph) {
 qg_status qg_graph_verify(const qg_graph *graph) {
     qg_status status = qg_graph_status(graph);
     for (qg_node i = 0; i < graph->count && !status; i++)
-        status = at_node(&graph->nodes[i], check_node(graph, i));
+        status = graph_verify_node(graph, i);
     return status ? status : check_outputs(graph);
 }

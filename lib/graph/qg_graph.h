@@ -1,8 +1,9 @@
 // A small tensor graph: nodes with static shapes, in an order in which inputs come before users.
 //
-// The graph owns every node, name and value that it is given a copy of. A builder that fails returns
-// QG_NODE_NONE, and the graph keeps the first failure: builders can be nested, a builder whose input
-// is QG_NODE_NONE does nothing, qg_graph_status tells at the end, qg_graph_free frees all of it.
+// The graph owns every node, name and value that it is given a copy of. A builder that fails
+// returns QG_NODE_NONE, and the graph keeps the first failure: builders can be nested, those after
+// a failure do nothing, qg_graph_status tells at the end, qg_graph_free frees all of it.
+// QG_NODE_NONE from elsewhere is no input and fails.
 //
 //     qg_graph *g;
 //     qg_graph_create(&g);
@@ -133,14 +134,15 @@ qg_graph_op qg_graph_op_find(const char *name);
 
 enum { QG_RECIPE_TEXT_SIZE = 160 };
 
-// What an op has beside its inputs; what an op does not use is zero.
+// What an op has beside its inputs; in a graph, what an op does not have is zero.
 typedef struct qg_attributes {
     qg_tensor_type type; // input, parameter, constant: the output's. reshape: shape alone. cast and
                          // scaled products: dtype alone
-    int32_t axes[QG_RANK_MOST], axis_count;         // transpose, reductions; concatenate: axes[0]
+    int32_t axes[QG_RANK_MOST], axis_count;         // transpose, reductions, reduce_max_gradient;
+                                                    // concatenate: axes[0]
     int64_t begin[QG_RANK_MOST], end[QG_RANK_MOST]; // slice
-    bool keepdims, tanh_form;
-    float eps;     // layer_norm
+    bool keepdims, tanh_form;                       // reductions; gelu and its gradient
+    float eps;                                      // layer_norm
     uint64_t seed; // scaled_quantize, added to that of the run: stochastic rounding
     // Scaled ops, as qg_recipe_parse reads them: "mxfp8", "e4m3/group:128/amax". recipe_b: of the
     // right operand of products.
@@ -161,7 +163,8 @@ qg_status qg_graph_copy(const qg_graph *graph, qg_graph **out);
 // QG_OK, or the first failure of a builder, which becomes qg_detail() again.
 qg_status qg_graph_status(const qg_graph *graph);
 
-// Any op. name: NULL for one of its own ("matmul_7"); letters, digits and _ . / : -, unique, at most
+// Any op. name: NULL for one of its own ("matmul_7"); letters, digits and _ . / : -, unique, at
+// most
 // 255. Checks structure, shapes and dtypes as qg_graph_verify does.
 qg_node qg_graph_add_node(qg_graph *graph, qg_graph_op op, int32_t count, const qg_node *inputs,
                           const qg_attributes *attributes, const char *name);
@@ -216,12 +219,13 @@ qg_node qg_graph_name(qg_graph *graph, qg_node node, const char *name);
 // Marks an output; a node may be one once. Returns the node.
 qg_node qg_graph_output(qg_graph *graph, qg_node node);
 
-// Gives a parameter, or a constant that was read from text, its values, borrowed. QG_ERROR_ARGUMENT:
-// no such node; its digest is known and another.
+// Gives a parameter, or a constant that was read from text, its values, borrowed.
+// QG_ERROR_ARGUMENT: no such node; its digest is known and another.
 qg_status qg_graph_bind(qg_graph *graph, const char *name, const void *values);
 
 // ---------------------------------------------------------------------------------------- looking
 
+// What these return holds until the graph gains a node, an output, a name or values.
 int32_t qg_graph_count(const qg_graph *graph);
 qg_graph_op qg_graph_node_op(const qg_graph *graph, qg_node node);
 const char *qg_graph_node_name(const qg_graph *graph, qg_node node);
@@ -230,8 +234,8 @@ bool qg_graph_node_is_named(const qg_graph *graph, qg_node node);
 const qg_tensor_type *qg_graph_node_type(const qg_graph *graph, qg_node node);
 int32_t qg_graph_node_inputs(const qg_graph *graph, qg_node node, const qg_node **inputs);
 const qg_attributes *qg_graph_node_attributes(const qg_graph *graph, qg_node node);
-// Values of a parameter or constant, NULL where they are not there; the digest (XXH3-64 of the bytes)
-// that its values have or must have, 0 if unknown.
+// Values of a parameter or constant, NULL where they are not there; the digest (XXH3-64 of the
+// bytes) that its values have or must have, 0 if unknown.
 const void *qg_graph_node_values(const qg_graph *graph, qg_node node);
 uint64_t qg_graph_node_digest(const qg_graph *graph, qg_node node);
 // QG_NODE_NONE if there is none.
@@ -241,8 +245,8 @@ int32_t qg_graph_count_op(const qg_graph *graph, qg_graph_op op);
 
 // ----------------------------------------------------------------------------------- scaled shapes
 
-// What the scaled ops need to know of a recipe text. QG_ERROR_ARGUMENT: unknown, or one that a graph
-// cannot have: codes of more than a byte, rule `delayed`.
+// What the scaled ops need to know of a recipe text. QG_ERROR_ARGUMENT: unknown, or one that a
+// graph cannot have: codes of more than a byte, rule `delayed`.
 typedef struct qg_scaled_shape {
     qg_recipe recipe;
     qg_tensor_type codes; // u8, as x; with two planes (2, ...)
@@ -257,7 +261,8 @@ qg_status qg_scaled_shape_of(const char *recipe, const qg_tensor_type *x, qg_sca
 
 // Structure, names, shapes, dtypes and attributes of every node, from nothing but the nodes: for
 // scaled ops also K equality, scale extents and dtype against the layout, bias length, format and
-// layout. The detail names the node.
+// layout, and that codes are read by a recipe of the format, layout and scales of the one that made
+// them. At least one output. The detail names the node.
 qg_status qg_graph_verify(const qg_graph *graph);
 
 QG_EXTERN_C_END

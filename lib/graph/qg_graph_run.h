@@ -1,8 +1,9 @@
-// Running a graph: a backend performs the scaled ops, all others compute on the CPU in binary32 with
-// elementary functions and sums of our own, so that bits do not depend on machine or threads.
+// Running a graph: a backend performs the scaled ops, all others compute on the CPU in binary32
+// with elementary functions and sums of our own, so that bits do not depend on machine or threads.
 //
-// matmul: a chain of fused multiply-adds in binary32, K ascending (unit fp32_fma). Sums of softmax,
-// layer norm and reductions are in binary64, in order, and rounded once.
+// matmul: a chain of fused multiply-adds in binary32, K ascending (unit fp32_fma), by the scalar
+// model until qg_unit_use_isa installs vectors, which give the same bits. Sums of softmax, layer
+// norm and reductions are in binary64, in order, and rounded once. NaN results are 7fffffff.
 #ifndef QG_GRAPH_RUN_H
 #define QG_GRAPH_RUN_H
 
@@ -29,14 +30,15 @@ typedef struct qg_graph_feed {
 typedef struct qg_graph_runner qg_graph_runner;
 
 // Plans buffers; the graph must outlive the runner and stay as it is. options: NULL for all zero.
-// QG_ERROR_ARGUMENT: a parameter or constant without values (named); QG_ERROR_ENVIRONMENT: a backend
-// that does not answer; QG_ERROR_UNSUPPORTED: a node that unit or backend does not take (named).
+// QG_ERROR_ARGUMENT: a parameter or constant without values (named); QG_ERROR_ENVIRONMENT: a
+// backend that does not answer; QG_ERROR_UNSUPPORTED: a node that unit or backend does not take
+// (named).
 qg_status qg_graph_runner_create(const qg_graph *graph, const qg_graph_run_options *options,
                                  qg_graph_runner **out);
 void qg_graph_runner_free(qg_graph_runner *runner); // NULL is fine
 
-// feeds: every input once. QG_ERROR_ARGUMENT: an input without values, a name that is none, an index
-// out of range (gather, experts; the node is named).
+// feeds: every input once. QG_ERROR_ARGUMENT: an input without values, a name that is none, an
+// index out of range (gather, experts; the node is named).
 qg_status qg_graph_runner_run(qg_graph_runner *runner, int32_t count, const qg_graph_feed *feeds);
 
 // Values of an output, with `keep` of any node, until the next run; NULL for others.
@@ -58,8 +60,8 @@ typedef struct qg_node_error {
 } qg_node_error;
 
 // For every node of runner's graph, in order, of which the reference has one of the same name and
-// shape, both float, parameters and constants left out: the sums. Both have run with `keep`.
-// A status other than QG_OK of `each` ends it.
+// shape, both float, inputs, parameters and constants left out: the sums. Both have run with
+// `keep`. A status other than QG_OK of `each` ends it.
 qg_status qg_graph_compare(const qg_graph_runner *reference, const qg_graph_runner *runner,
                            qg_status (*each)(void *context, const qg_node_error *error),
                            void *context);

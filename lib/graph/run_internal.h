@@ -1,7 +1,7 @@
 // What the files that run a graph share. Private to graph/.
 //
-// The runner (graph_runner.c) owns buffers and order; run_move.c, run_float.c and their likes compute
-// one node; run_scaled.c hands the scaled ops to a backend.
+// The runner (graph_runner.c) owns buffers and order; run_move.c, run_float.c and their likes
+// compute one node; run_scaled.c hands the scaled ops to a backend.
 #ifndef RUN_INTERNAL_H
 #define RUN_INTERNAL_H
 
@@ -9,8 +9,8 @@
 
 #include <qg_graph_run.h>
 
-// A value that a node reads. To run_float everything comes as binary32, whatever the dtype says (i64
-// as it is).
+// A value that a node reads. To run_float everything comes as binary32, whatever the dtype says
+// (i64 as it is).
 typedef struct run_input {
     const qg_tensor_type *type;
     const void *values;
@@ -20,7 +20,8 @@ typedef struct run_input {
 // QG_ERROR_ARGUMENT: an index of gather out of range.
 qg_status run_move(const graph_node *node, const run_input *in, int threads, void *out);
 
-// All ops that are neither scaled nor moves (cast is a copy here: the runner rounds). out: binary32.
+// All ops that are neither scaled nor moves (cast is a copy here: the runner rounds). out:
+// binary32.
 qg_status run_float(const graph_node *node, const run_input *in, int threads, float *out);
 
 // The runner's part of the options, filled in: no NULL.
@@ -36,9 +37,10 @@ typedef struct run_scaled {
 qg_status run_scaled_check(const run_scaled *s, const graph_node *node,
                            const qg_tensor_type *const *types);
 
-// scaled_quantize with its own scales: all of it at once on the backend. x: of x->type's dtype. Any of
-// codes, scale and tensor_scale may be NULL: not wanted (room for what a backend insists on is found
-// here). node: the scaled_quantize, or the scale or tensor scale where nothing quantizes by it.
+// scaled_quantize with its own scales: all of it at once on the backend. x: of x->type's dtype. Any
+// of codes, scale and tensor_scale may be NULL: not wanted (room for what a backend insists on is
+// found here). node: the scaled_quantize, or the scale or tensor scale where nothing quantizes by
+// it.
 qg_status run_quantize(const run_scaled *s, const graph_node *node, const run_input *x, void *codes,
                        void *scale, float *tensor_scale, const char **impl);
 // scaled_quantize with scales from elsewhere: qg_emulator_encode, whatever the backend.

@@ -65,6 +65,9 @@ env -u LD_LIBRARY_PATH "$scratch/static" || fail "the consumer of the static lib
 # the tests may be told more than C++ knows.
 if command -v g++ >/dev/null; then
     cat >"$scratch/consumer.cc" <<'CC'
+#include <qg_graph_gradient.h>
+#include <qg_graph_pass.h>
+#include <qg_graph_text.h>
 #include <quantgauge.h>
 int main() {
     qg_recipe recipe;
@@ -87,6 +90,15 @@ sed -n '/^\/\/     #include/,/^\/\/     }$/s/^\/\/     \?//p' "$prefix/include/q
 "$QG_CC" -std=c11 "${cflags[@]}" "$scratch/manual.c" "${shared[@]}" -o "$scratch/manual" ||
     fail "the example of quantgauge.h does not compile"
 [ "$("$scratch/manual")" = "31.86 dB" ] || fail "the example of quantgauge.h does not print 31.86 dB"
+
+# The README's example of a graph prints what the README says: the first C block and what follows it.
+readme=$QG_SOURCE_DIR/README.md
+awk '/^```c$/ { inside = 1; next } /^```$/ && inside { exit } inside' "$readme" >"$scratch/graph.c"
+awk '/^```c$/ { seen = 1 } seen && /^prints$/ { prints = 1 }
+     prints && /^```$/ { if (inside) exit; inside = 1; next } inside' "$readme" >"$scratch/wanted"
+"$QG_CC" -std=c11 "${cflags[@]}" "$scratch/graph.c" "${shared[@]}" -o "$scratch/graph" ||
+    fail "the README's graph does not compile"
+"$scratch/graph" | diff - "$scratch/wanted" || fail "the README's graph prints something else"
 
 # The CMake package.
 mkdir "$scratch/project"
