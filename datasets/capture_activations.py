@@ -141,14 +141,15 @@ def softmax(scores):
     return powers / sum_columns(powers)[..., None]
 
 
-class Model:
-    """The tensors of all-MiniLM-L6-v2 and its forward pass for one sentence."""
+class Transformer:
+    """An encoder as BERT's, from float32 tensors under its names, and its forward pass for one sentence."""
 
-    def __init__(self, folder):
-        """Load the weights and the vocabulary from a model folder."""
-        self.float32 = read_safetensors(folder / "model.safetensors")
-        self.tensors = {name: values.astype(np.float64) for name, values in self.float32.items()}
-        self.vocabulary = read_vocabulary(folder / "vocab.txt")
+    def __init__(self, float32, layers, heads):
+        """Take the weights and what their shapes do not tell."""
+        self.float32 = float32
+        self.tensors = {name: values.astype(np.float64) for name, values in float32.items()}
+        self.layers = layers
+        self.heads = heads
 
     def linear(self, name, values):
         """Apply the dense layer of this name."""
@@ -172,9 +173,9 @@ class Model:
     def attention(self, name, values):
         """Return the heads' outputs side by side: the input of the attention output projection."""
         query, key, value = (self.linear(f"{name}.{part}", values) for part in ("query", "key", "value"))
-        width = values.shape[1] // HEADS
+        width = values.shape[1] // self.heads
         context = np.zeros_like(values)
-        for head in range(HEADS):
+        for head in range(self.heads):
             columns = slice(head * width, (head + 1) * width)
             scores = matmul(query[:, columns], key[:, columns].T) / math.sqrt(width)
             context[:, columns] = matmul(softmax(scores), value[:, columns])
@@ -197,13 +198,26 @@ class Model:
         captured[f"{names}/ffn_residual"] = residual
         return self.layer_norm(f"{weights}.output.LayerNorm", residual)
 
-    def forward(self, text):
+    def run(self, tokens):
         """Return the token outputs for a sentence and the captured activations by name."""
         captured = {}
-        values = self.embed(tokenize(text, self.vocabulary))
-        for number in range(LAYERS):
+        values = self.embed(tokens)
+        for number in range(self.layers):
             values = self.layer(number, values, captured)
         return values, captured
+
+
+class Model(Transformer):
+    """The tensors of all-MiniLM-L6-v2 and its forward pass for a text."""
+
+    def __init__(self, folder):
+        """Load the weights and the vocabulary from a model folder."""
+        super().__init__(read_safetensors(folder / "model.safetensors"), LAYERS, HEADS)
+        self.vocabulary = read_vocabulary(folder / "vocab.txt")
+
+    def forward(self, text):
+        """Return the token outputs for a sentence and the captured activations by name."""
+        return self.run(tokenize(text, self.vocabulary))
 
     def embedding(self, text):
         """Return the mean-pooled embedding of a sentence, scaled to length one."""
@@ -274,12 +288,13 @@ def text_attribute(text):
 
 
 def write_tensors(path, tensors, attributes):
-    """Write tensors and file attributes as HDF5 that depends on nothing but them."""
+    """Write tensors (integers as int64, others as float32) and file attributes as HDF5 that depends on nothing else."""
     with h5py.File(path, "w", libver=("earliest", "v110")) as file:
         for key, text in attributes.items():
             file.attrs[key] = text_attribute(text)
         for name, values in tensors.items():
-            stored = np.ascontiguousarray(values, dtype="<f4")
+            whole = np.issubdtype(values.dtype, np.integer)
+            stored = np.ascontiguousarray(values, dtype="<i8" if whole else "<f4")
             dataset = file.create_dataset(name, data=stored, track_times=False)
             dataset.attrs["digest"] = text_attribute(hashlib.sha256(stored.tobytes()).hexdigest())
 

@@ -19,7 +19,7 @@ typedef enum qg_column_type {
 // X(ID, group, name, type, missing, units, better, long name, definition)
 #define QG_CASE_COLUMNS(X)                                                                         \
     X(CASE_ID, cases, case_id, U64, 0, "", 0, "case", "XXH3-64 of the case's axes")               \
-    X(REFERENCE, cases, reference, TEXT, 0, "", 0, "reference", "what a product is compared with: source or quantized") \
+    X(REFERENCE, cases, reference, TEXT, 0, "", 0, "reference", "what a product is compared with: source or quantized; of a model: fp32") \
     X(REPRO, cases, repro, TEXT, 0, "", 0, "repro", "arguments of run_sweep that run this case alone") \
     X(OP, cases, op, TEXT, 0, "", 0, "operation", "error, gemm, partition, throughput, vectors, model") \
     X(FORMAT, cases, format, TEXT, 0, "", 0, "format", "canonical name of the listed recipe or element format") \
@@ -35,19 +35,19 @@ typedef enum qg_column_type {
     X(OUT_TYPE, cases, out_type, TEXT, 0, "", 0, "output type", "type of a product's output")     \
     X(HAS_BIAS, cases, bias, U8, 0, "", 0, "bias", "1 if a bias vector is added")                 \
     X(BACKEND, cases, backend, TEXT, 0, "", 0, "backend", "emulator, cpu or cuda")                \
-    X(DATA, cases, data, TEXT, 0, "", 0, "data", "data law, or tensors: and the file's name")     \
-    X(TENSOR, cases, tensor, TEXT, 0, "", 0, "tensor", "name of a real tensor in its file")       \
-    X(M, cases, m, I64, 0, "rows", 0, "m", "rows of a")                                           \
+    X(DATA, cases, data, TEXT, 0, "", 0, "data", "data law, tensors: and the file's name, or model: and its name")     \
+    X(TENSOR, cases, tensor, TEXT, 0, "", 0, "tensor", "name of a real tensor in its file; of a model: of the node")       \
+    X(M, cases, m, I64, 0, "rows", 0, "m", "rows of a; of a model: of the node")                                           \
     X(N, cases, n, I64, 0, "rows", 0, "n", "rows of b")                                           \
-    X(K, cases, k, I64, 0, "columns", 0, "k", "columns of a and b")                               \
+    X(K, cases, k, I64, 0, "columns", 0, "k", "columns of a and b; of a model: of the node")                               \
     X(SM_COUNT, cases, sm_count, I64, 0, "SM", 0, "SM count", "multiprocessors of the device a partition is for") \
     X(SEED, cases, seed, U64, 0, "", 0, "seed", "key of the counter-based random numbers")        \
     X(STATUS, cases, status, TEXT, 0, "", 0, "status", "RAN PASSED FAILED SKIPPED UNAVAILABLE MISTRUSTED CRASHED TIMEOUT") \
     X(REASON, cases, reason, TEXT, 0, "", 0, "reason", "why a case is not RAN or PASSED")         \
     X(RUN, cases, run, I64, -1, "", 0, "run", "index of the run in /runs that measured the case") \
     X(IMPL_USED, cases, impl_used, TEXT, 0, "", 0, "implementation", "variant or algorithm that ran") \
-    X(INPUT_DIGEST, cases, input_digest, U64, 0, "", 0, "input digest", "XXH3-64 of the input's binary32 values, little endian; of a product: of the digests of a, b, bias") \
-    X(OUTPUT_DIGEST, cases, output_digest, U64, 0, "", 0, "output digest", "XXH3-64 of codes, scales, tensor scale; of a product: of its output in out_type") \
+    X(INPUT_DIGEST, cases, input_digest, U64, 0, "", 0, "input digest", "XXH3-64 of the input's binary32 values, little endian; of a product: of the digests of a, b, bias; of a model: of its weights and token ids") \
+    X(OUTPUT_DIGEST, cases, output_digest, U64, 0, "", 0, "output digest", "XXH3-64 of codes, scales, tensor scale; of a product: of its output in out_type; of a model: of the node's values as binary32") \
     X(SECONDS, cases, seconds, F64, 0, "s", -1, "seconds", "wall time of the case")
 
 #define QG_COUNT_COLUMNS(X)                                                                        \
@@ -95,7 +95,7 @@ typedef enum qg_column_type {
 
 #define QG_OTHER_COLUMNS(X)                                                                        \
     X(BACKWARD_ERROR, metrics, backward_error, F64, 0, "1", -1, "componentwise backward error", "max of |e| over |A| |B|; 0/0 is 0, y/0 is Inf") \
-    X(SPEARMAN, metrics, spearman, F64, 0, "1", 1, "Spearman's rank correlation", "of every ceil(n / 65536)-th element") \
+    X(SPEARMAN, metrics, spearman, F64, 0, "1", 1, "Spearman's rank correlation", "of every ceil(n / 65536)-th element; of a model: of the cosine similarities of all pairs of embeddings, at node embedding") \
     X(PARTITION_GROUPS, partition, groups, I64, -1, "groups", 0, "groups", "groups along k")      \
     X(PARTITION_GRID_X, partition, grid_x, I64, -1, "CTAs", 0, "grid x", "CTAs along x: rows of the first slab")          \
     X(PARTITION_GRID_Y, partition, grid_y, I64, -1, "CTAs", 0, "grid y", "CTAs along y")          \

@@ -33,6 +33,8 @@ static const type_row types[] = {
 enum { TYPE_COUNT = sizeof types / sizeof types[0] };
 
 int64_t tensor_type_size(tensor_type type) {
+    if (type == TENSOR_I64)
+        return 8;
     for (int i = 0; i < TYPE_COUNT; i++)
         if (types[i].type == type)
             return types[i].size;
@@ -98,7 +100,6 @@ qg_status tensor_skip(tensor_entry *entry, const char *format, ...) {
     va_end(arguments);
     free(entry->skipped);
     entry->skipped = strdup(text);
-    entry->m = entry->k = 0;
     return entry->skipped ? QG_OK : no_memory();
 }
 
@@ -131,6 +132,8 @@ qg_status tensor_place(tensor_entry *entry, tensor_type type, const int64_t *sha
     entry->offset = offset;
     entry->k = shape[rank - 1];
     entry->m = elements / entry->k;
+    if (type == TENSOR_I64)
+        return QG_OK;
     free(entry->dtype);
     entry->dtype = strdup(tensor_type_name(type));
     return entry->dtype ? QG_OK : no_memory();
@@ -221,6 +224,18 @@ qg_tensor_info qg_tensor_file_info(const qg_tensor_file *file, int64_t index) {
     return info;
 }
 
+static int name_order(const void *name, const void *entry) {
+    return strcmp(name, ((const tensor_entry *)entry)->name);
+}
+
+int64_t qg_tensor_file_find(const qg_tensor_file *file, const char *name) {
+    if (file->count == 0)
+        return -1;
+    const tensor_entry *found =
+        bsearch(name, file->entries, (size_t)file->count, sizeof file->entries[0], name_order);
+    return found ? found - file->entries : -1;
+}
+
 // ------------------------------------------------------------------------------- reading
 
 qg_status tensor_read_bytes(const qg_tensor_file *file, int64_t offset, void *out, int64_t size) {
@@ -291,12 +306,22 @@ void tensor_widen(tensor_type type, const uint8_t *raw, int64_t count, float *x)
         for (int64_t i = 0; i < count; i++)
             x[i] = qg_float_of_bits((uint32_t)little_endian(raw + 2 * i, 2) << 16);
         break;
+    case TENSOR_I64:
     case TENSOR_OTHER: break;
     }
 }
 
-// In slices, so that a large tensor needs no second copy.
-static qg_status read_stored(const qg_tensor_file *file, const tensor_entry *entry, float *x) {
+void tensor_take(tensor_type type, const uint8_t *raw, int64_t first, int64_t count, void *x) {
+    if (type != TENSOR_I64) {
+        tensor_widen(type, raw, count, (float *)x + first);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        ((int64_t *)x)[first + i] = (int64_t)little_endian(raw + 8 * i, 8);
+}
+
+// In slices, so that a large tensor needs no second copy. x: as tensor_take fills it.
+static qg_status read_stored(const qg_tensor_file *file, const tensor_entry *entry, void *x) {
     enum { SLICE = 8192 };
     uint8_t raw[SLICE * 8];
     int64_t size = tensor_type_size(entry->type), elements = entry->m * entry->k;
@@ -305,17 +330,28 @@ static qg_status read_stored(const qg_tensor_file *file, const tensor_entry *ent
         qg_status status = tensor_read_bytes(file, entry->offset + first * size, raw, count * size);
         if (status != QG_OK)
             return status;
-        tensor_widen(entry->type, raw, count, x + first);
+        tensor_take(entry->type, raw, first, count, x);
     }
     return QG_OK;
 }
 
-static qg_status check_readable(const qg_tensor_file *file, int64_t index) {
+static qg_status read_any(qg_tensor_file *file, const tensor_entry *entry, void *x) {
+    return file->is_hdf5 ? tensor_read_hdf5(file, entry, x) : read_stored(file, entry, x);
+}
+
+static qg_status check_index(const qg_tensor_file *file, int64_t index) {
     if (index < 0 || index >= file->count)
         return qg_fail(QG_ERROR_ARGUMENT, "%s: has %" PRId64 " tensors, no number %" PRId64,
                        file->path, file->count, index);
-    const tensor_entry *entry = &file->entries[index];
+    return QG_OK;
+}
+
+static qg_status check_readable(const qg_tensor_file *file, int64_t index) {
     char name[TENSOR_TEXT_SIZE];
+    qg_status status = check_index(file, index);
+    if (status != QG_OK)
+        return status;
+    const tensor_entry *entry = &file->entries[index];
     if (entry->skipped)
         return qg_fail(QG_ERROR_UNSUPPORTED, "%s: tensor \"%s\" cannot be read: %s", file->path,
                        tensor_text(entry->name, name), entry->skipped);
@@ -326,8 +362,19 @@ qg_status qg_tensor_file_read(qg_tensor_file *file, int64_t index, float *x) {
     qg_status status = check_readable(file, index);
     if (status != QG_OK)
         return status;
+    return read_any(file, &file->entries[index], x);
+}
+
+qg_status qg_tensor_file_read_i64(qg_tensor_file *file, int64_t index, int64_t *x) {
+    char name[TENSOR_TEXT_SIZE];
+    qg_status status = check_index(file, index);
+    if (status != QG_OK)
+        return status;
     const tensor_entry *entry = &file->entries[index];
-    return file->is_hdf5 ? tensor_read_hdf5(file, entry, x) : read_stored(file, entry, x);
+    if (entry->type != TENSOR_I64)
+        return qg_fail(QG_ERROR_UNSUPPORTED, "%s: tensor \"%s\" (%s) has no 64-bit integers",
+                       file->path, tensor_text(entry->name, name), entry->dtype);
+    return read_any(file, entry, x);
 }
 
 static void digest_values(qg_digest *digest, const float *x, int64_t count) {

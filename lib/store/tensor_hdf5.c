@@ -1,4 +1,5 @@
-// HDF5: every data set of an IEEE or bfloat16 type, by its path without the leading slash.
+// HDF5: every data set of an IEEE or bfloat16 type, or of 64-bit integers, by its path without the
+// leading slash.
 // Soft and external links are not followed, nor data that lie in other files. The HDF5 library is
 // asked in a child process, because it leaves its buffers on some damaged files (1.10.8, seen by
 // AddressSanitizer); it converts byte order only: numbers are widened by our own code.
@@ -53,8 +54,17 @@ static const float_layout layouts[] = {
     {TENSOR_BF16, 2, 7,  8,  7,  127 },
 };
 
+static bool is_i64(hid_t type) {
+    H5T_order_t order = H5Tget_order(type);
+    return H5Tget_class(type) == H5T_INTEGER && H5Tget_size(type) == 8 &&
+           H5Tget_sign(type) == H5T_SGN_2 && H5Tget_precision(type) == 64 &&
+           (order == H5T_ORDER_LE || order == H5T_ORDER_BE);
+}
+
 static tensor_type type_of(hid_t type) {
     size_t sign, exponent_at, exponent_bits, mantissa_at, mantissa_bits;
+    if (is_i64(type))
+        return TENSOR_I64;
     if (H5Tget_class(type) != H5T_FLOAT || H5Tget_norm(type) != H5T_NORM_IMPLIED ||
         H5Tget_fields(type, &sign, &exponent_at, &exponent_bits, &mantissa_at, &mantissa_bits) < 0)
         return TENSOR_OTHER;
@@ -128,6 +138,17 @@ static qg_status place_dataset(const qg_tensor_file *file, hid_t dataset, hid_t 
     return tensor_place(entry, type, shape, rank, 0);
 }
 
+// What is no data to quantize: with a shape where its values could be read as indices.
+static qg_status skip_dataset(const qg_tensor_file *file, hid_t dataset, hid_t space, hid_t type_id,
+                              tensor_entry *entry) {
+    bool indices = type_of(type_id) == TENSOR_I64 && !lies_elsewhere(dataset);
+    qg_status status = indices ? place_dataset(file, dataset, space, TENSOR_I64, entry) : QG_OK;
+    if (status != QG_OK && status != QG_ERROR_DATA)
+        return status;
+    return tensor_skip(entry, "%s of %zu bytes is none of f64, f32, f16, bf16", entry->dtype,
+                       H5Tget_size(type_id));
+}
+
 static qg_status list_dataset(qg_tensor_file *file, const char *name, hid_t dataset) {
     hid_t type_id = H5Dget_type(dataset), space = H5Dget_space(dataset);
     qg_status status = QG_OK;
@@ -140,9 +161,8 @@ static qg_status list_dataset(qg_tensor_file *file, const char *name, hid_t data
     if (status == QG_OK)
         status = tensor_add(file, name, class_name(H5Tget_class(type_id)), &entry);
     if (status == QG_OK) {
-        if (type == TENSOR_OTHER)
-            status = tensor_skip(entry, "%s of %zu bytes is none of f64, f32, f16, bf16",
-                                 entry->dtype, H5Tget_size(type_id));
+        if (type == TENSOR_OTHER || type == TENSOR_I64)
+            status = skip_dataset(file, dataset, space, type_id, entry);
         else if (lies_elsewhere(dataset))
             status = tensor_skip(entry, "its data lie in other files");
         else
@@ -313,12 +333,12 @@ static bool take_entry(const qg_child *child, qg_tensor_file *file) {
         take_text(child, &name) && take_text(child, &dtype) && take_text(child, &skipped) && name &&
         dtype && qg_child_take(child, shape, sizeof shape) &&
         qg_child_take(child, &type, sizeof type) && tensor_add(file, name, dtype, &entry) == QG_OK;
-    if (taken && skipped)
-        taken = tensor_skip(entry, "%s", skipped) == QG_OK;
-    else if (taken)
+    if (taken && (!skipped || type == TENSOR_I64))
         taken = shape[0] > 0 && shape[1] > 0 && tensor_type_size(type) > 0 &&
                 tensor_elements(shape, 2, 64, &bytes) == QG_OK &&
                 tensor_place(entry, type, shape, 2, 0) == QG_OK;
+    if (taken && skipped)
+        taken = tensor_skip(entry, "%s", skipped) == QG_OK;
     free(name);
     free(dtype);
     free(skipped);
@@ -361,7 +381,7 @@ static void read_in_child(void *context, int to) {
     free(raw);
 }
 
-qg_status tensor_read_hdf5(qg_tensor_file *file, const tensor_entry *entry, float *x) {
+qg_status tensor_read_hdf5(qg_tensor_file *file, const tensor_entry *entry, void *x) {
     enum { SLICE = 8192, CPU_SECONDS = 3600 };
     uint8_t raw[SLICE * 8];
     reading r = {file, entry};
@@ -374,7 +394,7 @@ qg_status tensor_read_hdf5(qg_tensor_file *file, const tensor_entry *entry, floa
     for (int64_t first = 0; status == QG_OK && first < elements; first += SLICE) {
         int64_t count = elements - first < SLICE ? elements - first : SLICE;
         if (qg_child_take(&child, raw, (size_t)(count * size)))
-            tensor_widen(entry->type, raw, count, x + first);
+            tensor_take(entry->type, raw, first, count, x);
         else
             status = qg_fail(QG_ERROR_DATA, "%s: the values of \"%s\" end early", file->path,
                              entry->name);

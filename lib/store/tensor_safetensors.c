@@ -30,7 +30,7 @@ static const dtype_row dtypes[] = {
     {"U32",         TENSOR_OTHER, 32},
     {"I32",         TENSOR_OTHER, 32},
     {"U64",         TENSOR_OTHER, 64},
-    {"I64",         TENSOR_OTHER, 64},
+    {"I64",         TENSOR_I64,   64},
     {"C64",         TENSOR_OTHER, 64},
     {"F8_E4M3",     TENSOR_OTHER, 8 },
     {"F8_E5M2",     TENSOR_OTHER, 8 },
@@ -150,16 +150,16 @@ static qg_status read_tensor(reading *r, const char *name, const json_t *tensor)
     status = check_length(r, s, dtype, shape, rank);
     if (status != QG_OK)
         return status;
-    if (dtype->type == TENSOR_OTHER)
-        return tensor_skip(entry,
-                           dtype->name[0] == 'F' ? "%s is quantized already"
-                                                 : "%s is no floating-point type",
-                           word);
-    status = tensor_place(entry, dtype->type, shape, rank, r->buffer + s->begin);
-    return status == QG_ERROR_OVERFLOW
-               ? qg_fail(QG_ERROR_DATA, "%s: tensor \"%s\": its shape overflows", r->file->path,
-                         tensor_text(name, text))
-               : status;
+    if (dtype->type != TENSOR_OTHER)
+        status = tensor_place(entry, dtype->type, shape, rank, r->buffer + s->begin);
+    if (status == QG_ERROR_OVERFLOW)
+        return qg_fail(QG_ERROR_DATA, "%s: tensor \"%s\": its shape overflows", r->file->path,
+                       tensor_text(name, text));
+    if (status != QG_OK || (dtype->type != TENSOR_OTHER && dtype->type != TENSOR_I64))
+        return status;
+    return tensor_skip(
+        entry, dtype->name[0] == 'F' ? "%s is quantized already" : "%s is no floating-point type",
+        word);
 }
 
 static int by_begin(const void *a, const void *b) {

@@ -108,6 +108,15 @@ static inline void expect_tensor(const qg_tensor_file *file, int64_t index, cons
                       info.skipped, skipped);
 }
 
+static inline void expect_integers(qg_tensor_file *file, int64_t index, const int64_t *wanted,
+                                   int64_t count) {
+    int64_t x[64];
+    ck_assert_int_le(count, 64);
+    ck_assert_msg(qg_tensor_file_read_i64(file, index, x) == QG_OK, "%s", qg_detail());
+    for (int64_t i = 0; i < count; i++)
+        ck_assert_int_eq(x[i], wanted[i]);
+}
+
 static inline void expect_values(qg_tensor_file *file, int64_t index, const uint32_t *bits,
                                  int64_t count) {
     float x[64];

@@ -84,6 +84,78 @@ START_TEST(types_orders_and_groups) {
 }
 END_TEST
 
+START_TEST(integers_of_64_bits_are_read_as_indices) {
+    static const hsize_t cube[3] = {1, 3, 1}, none[1] = {0};
+    static const int64_t native[3] = {-1, INT64_MAX, 5};
+    static const uint8_t big[24] = {0x80, 0, 0, 0, 0,    0,    0,    1,    0,    0,    0,    0,
+                                    0,    0, 1, 2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe};
+    const char *path = scratch_path("indices.h5");
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t narrow = H5Tcopy(H5T_STD_I64LE);
+    H5Tset_precision(narrow, 40);
+    write_dataset(file, "big", H5T_STD_I64BE, 3, cube, big);
+    write_dataset(file, "little", H5T_STD_I64LE, 3, cube, native);
+    write_dataset(file, "narrow", narrow, 3, cube, native);
+    write_dataset(file, "none", H5T_STD_I64LE, 1, none, NULL);
+    write_dataset(file, "one", H5T_STD_I64LE, 0, NULL, native);
+    write_dataset(file, "unsigned", H5T_STD_U64LE, 3, cube, native);
+    H5Tclose(narrow);
+    H5Fclose(file);
+    qg_tensor_file *tensors = open_file(path);
+    int64_t x[3];
+    ck_assert_int_eq(qg_tensor_file_count(tensors), 6);
+    for (int i = 0; i < 6; i++) {
+        static const char *const names[] = {"big", "little", "narrow", "none", "one", "unsigned"};
+        expect_tensor(tensors, i, names[i], "integer", i < 2 ? 3 : 0, i < 2 ? 1 : 0,
+                      "integer of 8 bytes is none of f64, f32, f16, bf16");
+        ck_assert_int_eq(qg_tensor_file_read_i64(tensors, i, x),
+                         i < 2 ? QG_OK : QG_ERROR_UNSUPPORTED);
+    }
+    expect_integers(tensors, 0, (const int64_t[]){INT64_MIN + 1, 258, -2}, 3);
+    expect_integers(tensors, 1, native, 3);
+    ck_assert_int_eq(qg_tensor_file_find(tensors, "one"), 4);
+    qg_tensor_file_close(tensors);
+}
+END_TEST
+
+// What was skipped unseen stays so: a strange shape or place of integers refuses no file.
+START_TEST(integers_that_cannot_be_indices_are_skipped) {
+    static const hsize_t beyond[2] = {1ull << 40, 1ull << 30}, huge[1] = {1ull << 40};
+    static const hsize_t chunk[2] = {64, 64}, flat[1] = {2};
+    static const int64_t numbers[2] = {1, 2};
+    char path[512], secret[512];
+    snprintf(secret, sizeof secret, "%s", write_file("secret", numbers, sizeof numbers));
+    snprintf(path, sizeof path, "%s", scratch_path("strange.h5"));
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    for (int i = 0; i < 3; i++) {
+        static const char *const names[] = {"beyond", "huge", "outside"};
+        hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+        int rank = i == 0 ? 2 : 1;
+        if (i == 2)
+            H5Pset_external(creation, secret, 0, sizeof numbers);
+        else
+            H5Pset_chunk(creation, rank, chunk);
+        hid_t space = H5Screate_simple(rank, i == 0 ? beyond : i == 1 ? huge : flat, NULL);
+        hid_t dataset =
+            H5Dcreate2(file, names[i], H5T_STD_I64LE, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+        ck_assert_int_ge(dataset, 0);
+        H5Dclose(dataset);
+        H5Sclose(space);
+        H5Pclose(creation);
+    }
+    H5Fclose(file);
+    qg_tensor_file *tensors = open_file(path);
+    ck_assert_int_eq(qg_tensor_file_count(tensors), 3);
+    for (int i = 0; i < 3; i++) {
+        int64_t x[2];
+        ck_assert_int_eq(qg_tensor_file_info(tensors, i).m, 0);
+        ck_assert_ptr_nonnull(strstr(qg_tensor_file_info(tensors, i).skipped, "integer of 8"));
+        ck_assert_int_eq(qg_tensor_file_read_i64(tensors, i, x), QG_ERROR_UNSUPPORTED);
+    }
+    qg_tensor_file_close(tensors);
+}
+END_TEST
+
 START_TEST(links_and_external_data_are_not_followed) {
     static const hsize_t flat[1] = {2};
     static const float x[2] = {1.0f, 2.0f};
@@ -204,10 +276,14 @@ START_TEST(the_shipped_tensors) {
 END_TEST
 
 int main(void) {
-    const TTest *const tests[] = {
-        types_orders_and_groups,    links_and_external_data_are_not_followed,
-        claims_without_data,        what_is_no_hdf5,
-        error_printing_is_restored, the_shipped_tensors};
+    const TTest *const tests[] = {types_orders_and_groups,
+                                  integers_of_64_bits_are_read_as_indices,
+                                  integers_that_cannot_be_indices_are_skipped,
+                                  links_and_external_data_are_not_followed,
+                                  claims_without_data,
+                                  what_is_no_hdf5,
+                                  error_printing_is_restored,
+                                  the_shipped_tensors};
     scratch_open();
     int failed = RUN_SUITE("tensor_hdf5", tests);
     scratch_close();

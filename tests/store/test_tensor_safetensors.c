@@ -116,7 +116,7 @@ START_TEST(skips_with_a_reason) {
     ck_assert_int_eq(qg_tensor_file_count(file), 7);
     expect_tensor(file, 0, "f6", "F6_E2M3", 0, 0, "F6_E2M3 is quantized already");
     expect_tensor(file, 1, "f8", "F8_E4M3", 0, 0, "F8_E4M3 is quantized already");
-    expect_tensor(file, 2, "i", "I64", 0, 0, "I64 is no floating-point type");
+    expect_tensor(file, 2, "i", "I64", 1, 2, "I64 is no floating-point type");
     expect_tensor(file, 3, "new", "F3?", 0, 0, "F3? is not a known type");
     expect_tensor(file, 4, "ok", "f32", 1, 1, NULL);
     expect_tensor(file, 5, "s", "F32", 0, 0, "a single number");
@@ -128,6 +128,78 @@ START_TEST(skips_with_a_reason) {
     ck_assert_int_eq(qg_tensor_file_digest(file, 6, &digest), QG_ERROR_UNSUPPORTED);
     ck_assert_int_eq(qg_tensor_file_read(file, 7, &x), QG_ERROR_ARGUMENT);
     ck_assert_int_eq(qg_tensor_file_read(file, -1, &x), QG_ERROR_ARGUMENT);
+    qg_tensor_file_close(file);
+}
+END_TEST
+
+START_TEST(integers_of_64_bits_are_read_as_indices) {
+    const char *header = "{\"f\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[0,8]},"
+                         "\"i\":{\"dtype\":\"I64\",\"shape\":[2,1,2],\"data_offsets\":[8,40]},"
+                         "\"u\":{\"dtype\":\"U64\",\"shape\":[1],\"data_offsets\":[40,48]},"
+                         "\"one\":{\"dtype\":\"I64\",\"shape\":[],\"data_offsets\":[48,56]},"
+                         "\"none\":{\"dtype\":\"I64\",\"shape\":[0],\"data_offsets\":[56,56]}}";
+    static const int64_t numbers[4] = {0, INT64_MIN, INT64_MAX, -2};
+    bytes b = {.size = 0};
+    add_number(&b, strlen(header), 8);
+    add_bytes(&b, header, strlen(header));
+    add_number(&b, 0, 8);
+    for (int i = 0; i < 6; i++)
+        add_number(&b, i < 4 ? (uint64_t)numbers[i] : 0, 8);
+    qg_tensor_file *file = open_file(write_file("indices.safetensors", b.data, b.size));
+    int64_t x = 77;
+    expect_tensor(file, 1, "i", "I64", 2, 2, "I64 is no floating-point type");
+    expect_integers(file, 1, numbers, 4);
+    expect_tensor(file, 2, "none", "I64", 0, 0, "I64 is no floating-point type");
+    expect_tensor(file, 3, "one", "I64", 0, 0, "I64 is no floating-point type");
+    for (int i = 0; i < 5; i++)
+        if (i != 1)
+            ck_assert_int_eq(qg_tensor_file_read_i64(file, i, &x), QG_ERROR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(qg_detail(), "\"u\" (U64) has no 64-bit integers"));
+    ck_assert_int_eq(qg_tensor_file_read_i64(file, 5, &x), QG_ERROR_ARGUMENT);
+    ck_assert_int_eq(qg_tensor_file_read_i64(file, -1, &x), QG_ERROR_ARGUMENT);
+    ck_assert_int_eq(x, 77);
+    qg_tensor_file_close(file);
+}
+END_TEST
+
+START_TEST(many_integers_cross_the_slices) {
+    enum { COUNT = 1 << 13 };
+    static int64_t numbers[3 * COUNT], x[3 * COUNT];
+    char header[128];
+    int length = snprintf(header, sizeof header,
+                          "{\"i\":{\"dtype\":\"I64\",\"shape\":[3,%d],\"data_offsets\":[0,%d]}}",
+                          COUNT, 24 * COUNT);
+    static uint8_t data[sizeof header + 8 + sizeof numbers];
+    data[0] = (uint8_t)length;
+    memcpy(data + 8, header, (size_t)length);
+    for (int i = 0; i < 3 * COUNT; i++) {
+        numbers[i] = (int64_t)i * 0x123456789abll;
+        for (int j = 0; j < 8; j++)
+            data[8 + length + 8 * i + j] = (uint8_t)((uint64_t)numbers[i] >> (8 * j));
+    }
+    qg_tensor_file *file =
+        open_file(write_file("indices.safetensors", data, (size_t)length + 8 + sizeof numbers));
+    expect_tensor(file, 0, "i", "I64", 3, COUNT, "I64 is no floating-point type");
+    ck_assert_int_eq(qg_tensor_file_read_i64(file, 0, x), QG_OK);
+    ck_assert_mem_eq(x, numbers, sizeof numbers);
+    qg_tensor_file_close(file);
+}
+END_TEST
+
+START_TEST(tensors_are_found_by_name) {
+    qg_tensor_file *file =
+        open_file(write_header("{\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
+                               "\"c\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]},"
+                               "\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,12]}}",
+                               12));
+    ck_assert_int_eq(qg_tensor_file_find(file, "a"), 0);
+    ck_assert_int_eq(qg_tensor_file_find(file, "b"), 1);
+    ck_assert_int_eq(qg_tensor_file_find(file, "c"), 2);
+    ck_assert_int_eq(qg_tensor_file_find(file, "d"), -1);
+    ck_assert_int_eq(qg_tensor_file_find(file, ""), -1);
+    qg_tensor_file_close(file);
+    file = open_file(write_header("{}", 0));
+    ck_assert_int_eq(qg_tensor_file_find(file, "a"), -1);
     qg_tensor_file_close(file);
 }
 END_TEST
@@ -247,6 +319,9 @@ int main(void) {
     const TTest *const tests[] = {reads_every_type_bit_for_bit,
                                   large_tensors_cross_the_slices,
                                   skips_with_a_reason,
+                                  integers_of_64_bits_are_read_as_indices,
+                                  many_integers_cross_the_slices,
+                                  tensors_are_found_by_name,
                                   refuses_headers_that_lie,
                                   refuses_lengths_that_lie,
                                   nesting_ends_in_an_error,
