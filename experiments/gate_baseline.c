@@ -149,7 +149,7 @@ static bool belongs(const qg_table *table, int64_t row) {
     const char *op = qg_table_text(table, row, QG_COLUMN_OP);
     bool measured =
         !strcmp(status, "RAN") || !strcmp(status, "PASSED") || !strcmp(status, "MISTRUSTED");
-    return measured && strcmp(op, "throughput") != 0 && strcmp(op, "model") != 0 &&
+    return measured && strcmp(op, "throughput") != 0 &&
            strcmp(qg_table_text(table, row, QG_COLUMN_UNIT), "native") != 0;
 }
 

@@ -16,6 +16,7 @@ typedef struct model model;
 qg_status model_open(const char *name, model **out);
 void model_free(model *model); // NULL is fine
 
+// What these return lives as long as the model.
 const char *model_name(const model *model); // "minilm", "seeded", or the file's name without folder
 // In fp32. Its output is the node "embedding", (sentences, hidden), each row of length 1. Nodes
 // that mean something have names: "layer0/query", and "layer0/query/product" before the bias.

@@ -28,6 +28,11 @@ static const qg_op OPS[] = {
      QG_OP_RECORDING, {""},
      qg_op_vectors_bytes, qg_op_vectors_cost,
      qg_op_vectors_run},
+    {"model",
+     "a real model end to end", false, false,
+     QG_OP_MODEL, {"fp32"},
+     qg_op_model_bytes, qg_op_model_cost,
+     qg_op_model_run},
 };
 // clang-format on
 

@@ -1,5 +1,5 @@
-// Operation `gemm`: quantize a (m, k) and b (n, k), multiply them on a matrix unit, compare with the
-// exact product of the inputs (`source`) and of the dequantized operands (`quantized`): what
+// Operation `gemm`: quantize a (m, k) and b (n, k), multiply them on a matrix unit, compare with
+// the exact product of the inputs (`source`) and of the dequantized operands (`quantized`): what
 // quantization and accumulation cost together, and accumulation alone.
 //
 // Plans vary the unit first: operands and reference products stay in the workspace, labelled with
@@ -67,9 +67,9 @@ static bool is_native(const gemm *g) {
 // Of a reference product, per product of two elements.
 static const double REFERENCE_NS = 0.15;
 
-// Nanoseconds of a product of two elements on one core, as measured on a Zen 4: rough, as a unit
-// without a vector variant takes a hundred times as long as one with it.
-static double time_of_unit(const qg_unit *unit) {
+// As measured on a Zen 4: rough, as a unit without a vector variant takes a hundred times as long
+// as one with it.
+double qg_op_unit_ns(const qg_unit *unit) {
     static const double VECTOR = 0.05, EXACT = 0.15, MODEL = 16, WIDEST = 30, NATIVE = 0.05;
     switch (unit->id) {
     case QG_UNIT_NATIVE: return NATIVE;
@@ -135,8 +135,8 @@ static bool may_be_saturated(const operand *o) {
     return 2 * large > count;
 }
 
-// The CPU runtime does not count. Where the counts may matter the emulator makes the same bytes once
-// more and counts.
+// The CPU runtime does not count. Where the counts may matter the emulator makes the same bytes
+// once more and counts.
 static qg_status quantize(const gemm *g, int which, operand *o) {
     const qg_case *c = g->c;
     qg_quantizing q;
@@ -240,7 +240,7 @@ static uint64_t input_digest(const gemm *g) {
 static qg_status multiply(gemm *g, qg_case_result *result) {
     qg_matmul_options options = {.out_type = g->c->out_type,
                                  .bias = g->bias,
-                                 .threads = threads_for(g, time_of_unit(g->c->matrix_unit))};
+                                 .threads = threads_for(g, qg_op_unit_ns(g->c->matrix_unit))};
     qg_format_info info = qg_format_describe(g->c->out_type);
     int64_t bytes = qg_format_code_bytes(&info);
     qg_matmul_operand in[2];
@@ -450,6 +450,6 @@ int64_t qg_op_gemm_bytes(const qg_case *c) {
 double qg_op_gemm_cost(const qg_case *c) {
     static const double UNIT_COST = 50, OPERAND = 2, OUTPUT = 50; // ns
     double m = (double)c->m, n = (double)c->n, k = (double)c->k;
-    double ns = m * n * k * (time_of_unit(c->matrix_unit) + REFERENCE_NS / 3);
+    double ns = m * n * k * (qg_op_unit_ns(c->matrix_unit) + REFERENCE_NS / 3);
     return (ns + (m + n) * k * OPERAND + m * n * OUTPUT) / UNIT_COST;
 }

@@ -1,18 +1,16 @@
 // The plan: sections united, each case once, in an order that keeps equal inputs together.
 //
-// Records (a few indices) are crossed, filtered, sorted and made unique; only then do cases take
-// memory and identities. See qg_plan.h and qg_plan_build.h.
+// Records (a few indices) are crossed and filtered (plan_cross.c), sorted and made unique; only
+// then do cases take memory and identities. See qg_plan.h and qg_plan_build.h.
 #include <plan_internal.h>
 
 #include <qg_backend_list.h>
 #include <qg_size.h>
 
 #include <inttypes.h>
+#include <model.h>
 #include <stdlib.h>
 #include <string.h>
-
-// Sizes beyond this leave no room for the bytes of their elements.
-static const int64_t MOST_ELEMENTS = INT64_MAX / 64;
 
 int64_t qg_plan_count(const qg_plan *plan) { return plan->count; }
 const qg_case *qg_plan_case(const qg_plan *plan, int64_t order) { return &plan->cases[order]; }
@@ -30,11 +28,14 @@ void qg_plan_free(qg_plan *plan) {
     }
     for (int64_t i = 0; i < plan->file_count; i++)
         qg_tensor_file_close(plan->files[i].file);
+    for (int64_t i = 0; i < plan->model_count; i++)
+        model_free(plan->models[i].model);
     free(plan->listed);
     qg_kept_free(&plan->variants);
     qg_kept_free(&plan->products);
     free(plan->sources);
     free(plan->files);
+    free(plan->models);
     free(plan->records);
     free(plan->cases);
     free(plan->text);
@@ -98,6 +99,8 @@ static void add_operand_b(const qg_plan *plan, const qg_product *p, qg_case *out
     out->bias = p->bias != 0;
     if (!out->skip)
         out->skip = p->skip;
+    if (!out->skip && out->op->kind == QG_OP_MODEL)
+        out->skip = p->graph_skip;
 }
 
 void qg_record_case(const qg_plan *plan, const qg_record *record, qg_case *out) {
@@ -138,265 +141,6 @@ void qg_record_case(const qg_plan *plan, const qg_record *record, qg_case *out) 
         out->unavailable = qg_backend_unavailable(out->backend);
 }
 
-static bool selected(const qg_plan *plan, const qg_expanded *e, const qg_record *record) {
-    qg_case c;
-    if (e->where.count == 0 && e->exclude.count == 0)
-        return true;
-    qg_record_case(plan, record, &c);
-    c.id = qg_case_identity(&c);
-    return (e->where.count == 0 || qg_expressions_any(&e->where, qg_axis_cell, &c)) &&
-           !qg_expressions_any(&e->exclude, qg_axis_cell, &c);
-}
-
-static qg_status add_record(qg_plan *plan, const qg_expanded *e, const qg_record *record) {
-    plan->considered++;
-    if (!selected(plan, e, record))
-        return QG_OK;
-    qg_status status =
-        qg_grow(&plan->records, plan->record_count, &plan->record_capacity, sizeof *plan->records);
-    if (!status)
-        plan->records[plan->record_count++] = *record;
-    return status;
-}
-
-// --------------------------------------------------------------------------------------- crossing
-
-static qg_status check_elements(const char *rows, int64_t a, const char *columns, int64_t b) {
-    int64_t elements;
-    if (qg_size_multiply(a, b, &elements) && elements <= MOST_ELEMENTS)
-        return QG_OK;
-    return qg_fail(QG_ERROR_OVERFLOW, "%s %" PRId64 " times %s %" PRId64 " is too many elements",
-                   rows, a, columns, b);
-}
-
-static bool is_emulator(int32_t backend) {
-    return qg_backend_is_emulator(qg_backend_named((size_t)backend));
-}
-
-static qg_status cross_variants(qg_plan *plan, const qg_expanded *e, qg_record record) {
-    qg_status status = QG_OK;
-    bool is_timing = qg_op_listed(record.op)->is_timing;
-    record.product = QG_NO_PRODUCT;
-    for (int64_t v = 0; v < e->choices.count; v++)
-        for (int64_t b = 0; b < e->backends.count && !status; b++) {
-            bool emulator = is_emulator(e->backends.values[b]);
-            if (emulator && is_timing && e->has_others)
-                continue;
-            record.variant = e->choices.items[v].variant;
-            record.backend = (uint8_t)e->backends.values[b];
-            // By what was asked for, not by what --where leaves of it: a case alone compares, too.
-            record.against_emulator = !emulator && e->has_emulator && !is_timing;
-            status = add_record(plan, e, &record);
-        }
-    return status;
-}
-
-static qg_status cross_units(qg_plan *plan, const qg_expanded *e, qg_record record) {
-    qg_status status = QG_OK;
-    for (int64_t i = 0; i < e->crossed.count; i++) {
-        const qg_product *p = qg_plan_product(plan, e->crossed.values[i]);
-        record.product = e->crossed.values[i];
-        record.variant = p->a;
-        for (int64_t b = 0; b < e->backends.count && !status; b++) {
-            if (!qg_unit_runs_on(&p->matrix_unit, e->backends.values[b]))
-                continue;
-            record.backend = (uint8_t)e->backends.values[b];
-            status = add_record(plan, e, &record);
-        }
-    }
-    return status;
-}
-
-static qg_status cross_products(qg_plan *plan, const qg_expanded *e, qg_record record) {
-    qg_status status = QG_OK;
-    for (int64_t i = 0; i < e->n.count && !status; i++) {
-        record.n = (int64_t)e->n.values[i];
-        status = check_elements("n", record.n, "k", record.k);
-        if (!status)
-            status = check_elements("m", record.m, "n", record.n);
-        if (!status)
-            status = cross_units(plan, e, record);
-    }
-    return status;
-}
-
-static qg_status cross_ops(qg_plan *plan, const qg_expanded *e, qg_record record) {
-    qg_status status = QG_OK;
-    for (int64_t o = 0; o < e->ops.count && !status; o++) {
-        record.op = (uint8_t)e->ops.values[o];
-        switch (qg_op_listed(record.op)->kind) {
-        case QG_OP_TENSOR: status = cross_variants(plan, e, record); break;
-        case QG_OP_PRODUCT: status = cross_products(plan, e, record); break;
-        default: break;
-        }
-    }
-    return status;
-}
-
-static qg_status cross_inputs(qg_plan *plan, const qg_expanded *e, qg_record record) {
-    qg_status status = QG_OK;
-    for (int64_t i = 0; i < e->inputs.count; i++)
-        for (int64_t s = 0; s < e->seeds.count && !status; s++) {
-            record.input = (uint8_t)e->inputs.values[i];
-            record.seed = e->seeds.values[s];
-            status = cross_ops(plan, e, record);
-        }
-    return status;
-}
-
-// The first operation that has data.
-static uint8_t first_op(const qg_expanded *e) {
-    int64_t i = 0;
-    while (!qg_kind_has(qg_op_listed((size_t)e->ops.values[i])->kind, QG_AXIS_DATA))
-        i++;
-    return (uint8_t)e->ops.values[i];
-}
-
-// A tensor that cannot be read is one case per format.
-static qg_status cross_unreadable(qg_plan *plan, const qg_expanded *e, qg_record record) {
-    qg_status status = QG_OK;
-    record.op = first_op(e);
-    record.product = QG_NO_PRODUCT;
-    record.input = (uint8_t)e->inputs.values[0];
-    record.backend = (uint8_t)e->backends.values[0];
-    record.seed = e->seeds.values[0];
-    for (int64_t f = 0; f < e->unreadable.count && !status; f++) {
-        record.variant = e->unreadable.values[f];
-        status = add_record(plan, e, &record);
-    }
-    return status;
-}
-
-static qg_status cross_sizes(qg_plan *plan, const qg_expanded *e, qg_record record) {
-    qg_status status = QG_OK;
-    for (int64_t i = 0; i < e->m.count && !status; i++)
-        for (int64_t j = 0; j < e->k.count && !status; j++) {
-            record.m = (int64_t)e->m.values[i];
-            record.k = (int64_t)e->k.values[j];
-            status = check_elements("m", record.m, "k", record.k);
-            if (!status)
-                status = cross_inputs(plan, e, record);
-        }
-    return status;
-}
-
-// The emulator runs recorded vectors; they have no data, sizes or seeds of their own.
-static qg_status cross_recordings(qg_plan *plan, const qg_expanded *e) {
-    qg_status status = QG_OK;
-    for (int64_t o = 0; o < e->ops.count; o++)
-        for (int64_t b = 0; b < e->backends.count; b++) {
-            if (qg_op_listed((size_t)e->ops.values[o])->kind != QG_OP_RECORDING ||
-                !is_emulator(e->backends.values[b]))
-                continue;
-            for (int64_t i = 0; i < e->recorded.count && !status; i++) {
-                qg_record record = e->recorded.items[i];
-                record.op = (uint8_t)e->ops.values[o];
-                record.backend = (uint8_t)e->backends.values[b];
-                status = add_record(plan, e, &record);
-            }
-        }
-    return status;
-}
-
-static qg_status cross_grid(qg_plan *plan, const qg_expanded *e, qg_record record) {
-    qg_status status = check_elements("m", record.m, "k", record.k);
-    for (int64_t i = 0; i < e->inputs.count; i++)
-        for (int64_t v = 0; v < e->grid_variants.count; v++)
-            for (int64_t s = 0; s < e->sm_counts.count && !status; s++) {
-                record.input = (uint8_t)e->inputs.values[i];
-                record.variant = e->grid_variants.values[v];
-                record.sm_count = (int64_t)e->sm_counts.values[s];
-                status = add_record(plan, e, &record);
-            }
-    return status;
-}
-
-// Grids of kernels have sizes and no data; nobody performs them.
-static qg_status cross_grids(qg_plan *plan, const qg_expanded *e) {
-    qg_status status = QG_OK;
-    qg_record record = {.source = e->grid_source, .product = QG_NO_PRODUCT};
-    for (int64_t o = 0; o < e->ops.count; o++) {
-        record.op = (uint8_t)e->ops.values[o];
-        if (qg_op_listed(record.op)->kind != QG_OP_GRID)
-            continue;
-        for (int64_t i = 0; i < e->m.count; i++)
-            for (int64_t j = 0; j < e->k.count && !status; j++) {
-                record.m = (int64_t)e->m.values[i];
-                record.k = (int64_t)e->k.values[j];
-                status = cross_grid(plan, e, record);
-            }
-    }
-    return status;
-}
-
-static qg_status cross(qg_plan *plan, const qg_expanded *e) {
-    qg_status status = QG_OK;
-    for (int64_t i = 0; i < e->sources.count && !status; i++) {
-        const qg_plan_source *s = plan->sources[e->sources.values[i]];
-        qg_record record = {.source = e->sources.values[i], .m = s->source.m, .k = s->source.k};
-        status = s->source.law ? cross_sizes(plan, e, record)
-                 : s->skipped  ? cross_unreadable(plan, e, record)
-                               : cross_inputs(plan, e, record);
-    }
-    if (!status)
-        status = cross_grids(plan, e);
-    return status ? status : cross_recordings(plan, e);
-}
-
-// Products with the backends that have their units.
-static int64_t product_count(const qg_plan *plan, const qg_expanded *e) {
-    int64_t count = 0;
-    for (int64_t i = 0; i < e->crossed.count; i++) {
-        const qg_product *p = qg_plan_product(plan, e->crossed.values[i]);
-        for (int64_t b = 0; b < e->backends.count; b++)
-            count += qg_unit_runs_on(&p->matrix_unit, e->backends.values[b]);
-    }
-    return count;
-}
-
-// Cases of one input: of every operation.
-static bool count_per_input(const qg_plan *plan, const qg_expanded *e, int64_t *count) {
-    int64_t tensors, products;
-    bool fits = qg_size_multiply(e->choices.count, e->backends.count, &tensors) &&
-                qg_size_multiply(product_count(plan, e), e->n.count, &products);
-    *count = 0;
-    for (int64_t o = 0; o < e->ops.count && fits; o++) {
-        qg_op_kind kind = qg_op_listed((size_t)e->ops.values[o])->kind;
-        fits = qg_size_add(*count,
-                           kind == QG_OP_TENSOR    ? tensors
-                           : kind == QG_OP_PRODUCT ? products
-                                                   : 0,
-                           count);
-    }
-    return fits;
-}
-
-static bool count_grids(const qg_expanded *e, int64_t *count) {
-    *count = 0;
-    return !e->grids || (qg_size_multiply(e->m.count, e->k.count, count) &&
-                         qg_size_multiply(*count, e->inputs.count, count) &&
-                         qg_size_multiply(*count, e->grid_variants.count, count) &&
-                         qg_size_multiply(*count, e->sm_counts.count, count));
-}
-
-// Counts before crossing: what does not fit the limit is refused without taking memory.
-static qg_status check_count(const qg_plan *plan, const qg_expanded *e) {
-    int64_t laws = 0, inputs = 0, total = 0, grids = 0;
-    for (int64_t i = 0; i < e->sources.count; i++)
-        laws += plan->sources[e->sources.values[i]]->source.law != NULL;
-    bool fits = qg_size_multiply(e->m.count, e->k.count, &inputs) &&
-                qg_size_multiply(inputs, laws, &inputs) &&
-                qg_size_add(inputs, e->sources.count - laws, &inputs) &&
-                qg_size_multiply(inputs, e->inputs.count, &inputs) &&
-                qg_size_multiply(inputs, e->seeds.count, &inputs) &&
-                count_per_input(plan, e, &total) && qg_size_multiply(total, inputs, &total) &&
-                count_grids(e, &grids) && qg_size_add(total, grids, &total) &&
-                qg_size_add(total, e->recorded.count, &total);
-    if (!fits || total > QG_PLAN_MOST - plan->considered)
-        return qg_fail(QG_ERROR_ARGUMENT, "the sweep has more than %d cases", QG_PLAN_MOST);
-    return QG_OK;
-}
-
 // ------------------------------------------------------------------------------- order, identity
 
 #define COMPARE(field)                                                                             \
@@ -418,11 +162,33 @@ static bool is_grid(const qg_record *record) {
     return qg_op_listed(record->op)->kind == QG_OP_GRID;
 }
 
+// All nodes of one run of a model come together.
+static int by_model_run(const qg_record *a, const qg_record *b) {
+    COMPARE(seed);
+    COMPARE(op);
+    COMPARE(variant);
+    COMPARE(product);
+    COMPARE(backend);
+    COMPARE(source);
+    return 0;
+}
+
+static bool is_of_model(const qg_record *record) {
+    return qg_op_listed(record->op)->kind == QG_OP_MODEL;
+}
+
+static bool same_model_run(const qg_record *a, const qg_record *b) {
+    return a->op == b->op && a->place == b->place && a->seed == b->seed &&
+           a->product == b->product && a->backend == b->backend;
+}
+
 static int by_place(const void *left, const void *right) {
     const qg_record *a = left, *b = right;
-    COMPARE(source);
+    COMPARE(place);
     if (is_grid(a) && is_grid(b))
         return by_grid(a, b);
+    if (is_of_model(a) && is_of_model(b))
+        return by_model_run(a, b);
     COMPARE(m);
     COMPARE(k);
     COMPARE(input);
@@ -480,16 +246,24 @@ static qg_status check_ids(const qg_plan *plan) {
 }
 
 // Where the parts of +split:N begin depends on k.
+static bool suits_split(const qg_case *c) {
+    switch (c->op->kind) {
+    case QG_OP_PRODUCT:
+        return qg_unit_takes(c->matrix_unit, c->recipe, c->recipe_b, c->k, c->out_type) == QG_OK;
+    case QG_OP_MODEL: return qg_model_takes_unit(c->source->model, c) == QG_OK;
+    default: return true;
+    }
+}
+
 static qg_status check_split(const qg_plan *plan, qg_case *c) {
-    if (c->skip || c->op->kind != QG_OP_PRODUCT || !c->matrix_unit || c->matrix_unit->split == 0 ||
-        qg_unit_takes(c->matrix_unit, c->recipe, c->recipe_b, c->k, c->out_type) == QG_OK)
+    if (c->skip || !c->matrix_unit || c->matrix_unit->split == 0 || suits_split(c))
         return QG_OK;
     c->unavailable = NULL;
     return qg_word_pool_keep(plan->pool, qg_detail(), &c->skip);
 }
 
-// A unit that was written out and that no k of the sweep suits fits nothing: check_listed, which does
-// not know k, cannot find that.
+// A unit that was written out and that no k of the sweep suits fits nothing: check_listed, which
+// does not know k, cannot find that.
 static qg_status check_split_unit(const qg_plan *plan, const qg_listed *listed) {
     const char *reason = NULL;
     for (int64_t i = 0; i < plan->count; i++) {
@@ -513,6 +287,32 @@ static qg_status check_split_units(const qg_plan *plan) {
     return status;
 }
 
+// The identity of a run: that of any of its cases without what the node brings.
+static uint64_t run_identity(const qg_case *c) {
+    qg_case run = *c;
+    run.tensor = "";
+    run.m = run.k = 0;
+    return qg_case_identity(&run);
+}
+
+// Of each run of a model, whose cases follow one another: counts them and keeps them in one shard.
+static void bind_runs(qg_plan *plan) {
+    int64_t last;
+    for (int64_t first = 0; first < plan->record_count; first = last) {
+        last = first + 1;
+        if (!is_of_model(&plan->records[first]))
+            continue;
+        while (last < plan->record_count &&
+               same_model_run(&plan->records[first], &plan->records[last]))
+            last++;
+        uint64_t key = run_identity(&plan->cases[first]);
+        for (int64_t i = first; i < last; i++) {
+            plan->cases[i].shared_by = last - first;
+            plan->cases[i].shard_key = key;
+        }
+    }
+}
+
 static qg_status make_cases(qg_plan *plan) {
     qg_status status = QG_OK;
     sort_records(plan);
@@ -523,9 +323,11 @@ static qg_status make_cases(qg_plan *plan) {
         qg_case *c = &plan->cases[i];
         qg_record_case(plan, &plan->records[i], c);
         c->order = i;
-        c->id = qg_case_identity(c);
+        c->id = c->shard_key = qg_case_identity(c);
         status = check_split(plan, c);
     }
+    if (!status)
+        bind_runs(plan);
     plan->count = plan->record_count;
     free(plan->records);
     plan->records = NULL;
@@ -539,9 +341,7 @@ static qg_status add_section(qg_plan *plan, const qg_view *view, FILE *text, int
     qg_expanded e = {0};
     qg_status status = qg_expand(plan, view, &e);
     if (!status)
-        status = check_count(plan, &e);
-    if (!status)
-        status = cross(plan, &e);
+        status = qg_plan_cross(plan, &e);
     if (!status)
         qg_text_section(text, plan, &e, number);
     qg_expanded_free(&e);

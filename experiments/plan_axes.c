@@ -7,14 +7,14 @@ bool qg_kind_has(qg_op_kind kind, qg_axis axis) {
     case QG_AXIS_OP:
     case QG_AXIS_FORMAT: return true;
     case QG_AXIS_BACKEND: return kind != QG_OP_GRID;
-    case QG_AXIS_LAYOUT:
+    case QG_AXIS_LAYOUT: return kind != QG_OP_RECORDING;
     case QG_AXIS_INPUT_TYPE:
     case QG_AXIS_M:
-    case QG_AXIS_K: return kind != QG_OP_RECORDING;
+    case QG_AXIS_K: return kind != QG_OP_RECORDING && kind != QG_OP_MODEL;
     case QG_AXIS_SM_COUNT: return kind == QG_OP_GRID;
     case QG_AXIS_FORMAT_B:
     case QG_AXIS_UNIT:
-    case QG_AXIS_OUT_TYPE:
+    case QG_AXIS_OUT_TYPE: return kind == QG_OP_PRODUCT || kind == QG_OP_MODEL;
     case QG_AXIS_HAS_BIAS:
     case QG_AXIS_N: return kind == QG_OP_PRODUCT;
     default: return kind != QG_OP_RECORDING && kind != QG_OP_GRID;

@@ -36,6 +36,8 @@ void qg_expanded_free(qg_expanded *e) {
     free(e->sources.values);
     free(e->unreadable.values);
     free(e->crossed.values);
+    free(e->models_used.values);
+    free(e->crossed_by_models.values);
     free(e->recorded.items);
     free(e->grid_variants.values);
     free(e->data_listed);
@@ -158,6 +160,7 @@ static qg_status read_ops(const qg_view *view, qg_expanded *e) {
         e->products |= kind == QG_OP_PRODUCT;
         e->recordings |= kind == QG_OP_RECORDING;
         e->grids |= kind == QG_OP_GRID;
+        e->models |= kind == QG_OP_MODEL;
     }
     return status;
 }
@@ -339,14 +342,17 @@ static qg_status read_expressions(const qg_view *view, qg_expanded *e) {
 
 static qg_status expand_cases(qg_plan *plan, const qg_view *view, qg_expanded *e) {
     qg_status status = QG_OK;
-    if (e->tensors || e->products || e->grids)
+    bool multiplies = e->products || e->models;
+    if (e->tensors || multiplies || e->grids)
         status = qg_expand_variants(plan, view, e);
-    if (!status && e->products)
+    if (!status && multiplies)
         status = qg_expand_units(plan, view, e);
-    if (!status && e->products)
+    if (!status && multiplies)
         status = qg_expand_products(plan, e);
     if (!status && (e->tensors || e->products))
         status = qg_expand_data(plan, view, e);
+    if (!status && e->models)
+        status = qg_expand_models(plan, view, e);
     if (!status && e->grids)
         status = qg_expand_grids(plan, e);
     return !status && e->recordings ? qg_expand_recordings(plan, e) : status;
@@ -364,7 +370,7 @@ qg_status qg_expand(qg_plan *plan, const qg_view *view, qg_expanded *expanded) {
         status = read_expressions(view, expanded);
     if (!status)
         status = qg_expand_formats(plan, view, QG_AXIS_FORMAT, &expanded->formats);
-    if (!status && expanded->products)
+    if (!status && (expanded->products || expanded->models))
         status = qg_expand_formats(plan, view, QG_AXIS_FORMAT_B, &expanded->formats_b);
     return status ? status : expand_cases(plan, view, expanded);
 }

@@ -7,7 +7,7 @@
 
 static qg_status add_variant(qg_plan *plan, const qg_choice *choice, qg_expanded *e) {
     int32_t index;
-    bool beside_others = e->tensors || e->products;
+    bool beside_others = e->tensors || e->products || e->models;
     if (choice->layout.layout.kind != QG_LAYOUT_GROUP && beside_others)
         return QG_OK;
     qg_status status = qg_keep_grid_variant(plan, choice, &index);

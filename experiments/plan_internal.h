@@ -72,6 +72,7 @@ typedef struct qg_product {
     int32_t bias; // up to here the key
     qg_unit matrix_unit;
     const char *skip;
+    const char *graph_skip; // NULL, or why a graph cannot have it: known where a section has models
 } qg_product;
 
 typedef struct qg_plan_source {
@@ -79,12 +80,20 @@ typedef struct qg_plan_source {
     qg_law *law;         // owned
     const char *typed;   // the file as typed, "" for laws and recorded vectors
     const char *skipped; // NULL, or why the tensor or the recording cannot be read
+    int32_t place;       // where its cases come: its own, of a model's nodes that of the first
 } qg_plan_source;
 
 typedef struct qg_plan_file {
     const char *path, *typed;
     qg_tensor_file *file;
 } qg_plan_file;
+
+// A model that is open; its nodes are `count` sources from `first`.
+typedef struct qg_plan_model {
+    const char *name; // as typed
+    struct model *model;
+    int32_t first, count;
+} qg_plan_model;
 
 enum { QG_NO_PRODUCT = -1 };
 
@@ -93,6 +102,7 @@ typedef struct qg_record {
     int64_t m, n, k, sm_count;
     uint64_t seed;
     int32_t source, variant, product; // product: QG_NO_PRODUCT for one operand
+    int32_t place;                    // of the source
     uint8_t op, input, backend;
     bool against_emulator; // no part of what a case is
 } qg_record;
@@ -110,6 +120,8 @@ struct qg_plan {
     int64_t source_count, source_capacity;
     qg_plan_file *files;
     int64_t file_count, file_capacity;
+    qg_plan_model *models;
+    int64_t model_count, model_capacity;
     qg_record *records;
     int64_t record_count, record_capacity;
     bool command_used[QG_AXIS_COUNT]; // axes that an operation of some section has
@@ -198,14 +210,16 @@ typedef struct qg_expanded {
     qg_format_list formats, formats_b;
     qg_rounding_value *roundings;
     int64_t rounding_count, rounding_capacity;
-    qg_index_list ops, inputs, out_types, backends; // of qg_op_listed, types, qg_backend_named
-    bool tensors, products, recordings, grids;      // the kinds of its operations
-    bool has_emulator, has_others;                  // among its backends
+    qg_index_list ops, inputs, out_types, backends;    // of qg_op_listed, types, qg_backend_named
+    bool tensors, products, recordings, grids, models; // the kinds of its operations
+    bool has_emulator, has_others;                     // among its backends
     qg_listed *out_listed[QG_OUT_TYPES];
     qg_unit_list units;
     qg_choice_list choices;
     qg_index_list sources, unreadable; // unreadable: one bare variant per format
     qg_index_list crossed;             // products
+    qg_index_list models_used;         // of the plan
+    qg_index_list crossed_by_models;   // products of models: without bias
     qg_record_list recorded;           // cases of recorded vectors, but for op and backend
     qg_index_list grid_variants;       // variants whose kernel grids are looked at
     int32_t grid_source;               // the source of cases without data
@@ -246,11 +260,20 @@ qg_status qg_expand_variants(qg_plan *plan, const qg_view *view, qg_expanded *ex
 qg_status qg_expand_units(qg_plan *plan, const qg_view *view, qg_expanded *expanded);
 qg_status qg_expand_products(qg_plan *plan, qg_expanded *expanded);
 qg_status qg_expand_data(qg_plan *plan, const qg_view *view, qg_expanded *expanded);
+qg_status qg_expand_models(qg_plan *plan, const qg_view *view, qg_expanded *expanded);
 qg_status qg_expand_recordings(qg_plan *plan, qg_expanded *expanded);
 qg_status qg_expand_grids(qg_plan *plan, qg_expanded *expanded);
 
 qg_status qg_keep_variant(qg_plan *plan, const qg_variant *variant, int32_t *index);
 qg_status qg_keep_product(qg_plan *plan, const qg_product *product, int32_t *index);
+// Whether an item of --data names a model.
+bool qg_data_is_model(const char *item);
+// Why a graph cannot have these operands, or that output of a product; or NULL.
+qg_status qg_graph_refuses_operands(qg_plan *plan, const qg_variant *a, const qg_variant *b,
+                                    const char **reason);
+qg_status qg_graph_refuses_output(qg_plan *plan, qg_format out_type, const char **reason);
+// A unit whose +split:N suits no product of the model as it is long: QG_ERROR_UNSUPPORTED.
+qg_status qg_model_takes_unit(const struct model *model, const qg_case *c);
 // Whether a backend has a unit: the emulator all but native, the others native alone.
 bool qg_unit_runs_on(const qg_unit *unit, int32_t backend);
 // The variant that stands for a format alone.
@@ -281,6 +304,8 @@ qg_status qg_plan_list_value(qg_plan *plan, qg_axis axis, const char *value, con
 // Sorts the ids; whether two are equal.
 bool qg_ids_collide(uint64_t *ids, int64_t count, uint64_t *collision);
 
+// Adds the cases of a section to the plan's records.
+qg_status qg_plan_cross(qg_plan *plan, const qg_expanded *expanded);
 void qg_record_case(const qg_plan *plan, const qg_record *record, qg_case *out);
 // The types that --inputs and --out-types know: fp32, bf16, fp16; NULL past the end.
 const char *qg_input_listed(size_t i);

@@ -16,7 +16,7 @@
 static const double RATE = 20e6;
 
 static bool is_own(const qg_case *c, const qg_shard *shard) {
-    return qg_shard_of(c->id, shard->shards) == shard->shard - 1;
+    return qg_shard_of(c, shard->shards) == shard->shard - 1;
 }
 
 static int threads_used(int threads) {
@@ -203,7 +203,7 @@ static void print_shared(listing *l, qg_text_grid *grid, FILE *stream) {
 
 static bool has_products(const qg_plan *plan) {
     for (int64_t i = 0; i < qg_plan_count(plan); i++)
-        if (qg_plan_case(plan, i)->op->kind == QG_OP_PRODUCT)
+        if (qg_plan_case(plan, i)->matrix_unit)
             return true;
     return false;
 }

@@ -1,5 +1,6 @@
 // Products of a section: each choice of operand a with operand b, unit, output type and bias, as
-// what can run or as a reason to skip it. See plan_internal.h.
+// what can run or as a reason to skip it. Those of models are a list of their own: they have no
+// bias, and a graph refuses what a single product takes. See plan_internal.h.
 #include <plan_internal.h>
 
 #include <near_words.h>
@@ -107,19 +108,24 @@ typedef struct pairing {
     const qg_choice *a;
     qg_listed *b_listed, *out_listed;
     const qg_recipe *recipe_a, *recipe_b;
-    const char *skip;   // NULL, or why an operand is impossible
-    qg_product product; // but for unit and skip
-    int64_t first;      // its products in expanded->crossed begin here
+    bool of_model;
+    const char *skip;       // NULL, or why an operand is impossible
+    const char *refusal;    // NULL, or why a graph of a model refuses an operand
+    const char *graph_skip; // that, or why it refuses the output type
+    qg_product product;     // but for unit and skip
+    qg_index_list *crossed; // where its products go, from `first` on
+    int64_t first;
 } pairing;
 
 // Impossible operands say nothing against a unit or an output type, an impossible a nothing
 // against b.
 static void note_product(const pairing *p, qg_listed *unit, const char *reason) {
     bool a_fails = qg_plan_variant(p->plan, p->product.a)->skip != NULL;
+    bool operand_fails = p->skip || p->refusal, output_fails = p->graph_skip && !p->refusal;
     qg_note_choice(p->a, reason);
     qg_note_fit(p->b_listed, a_fails ? NULL : reason);
-    qg_note_fit(p->out_listed, p->skip ? NULL : reason);
-    qg_note_fit(unit, p->skip ? NULL : reason);
+    qg_note_fit(p->out_listed, operand_fails ? NULL : reason);
+    qg_note_fit(unit, operand_fails || output_fails ? NULL : reason);
 }
 
 static bool runs_somewhere(const pairing *p, const qg_unit *unit) {
@@ -151,7 +157,7 @@ static qg_status keep_reason(const pairing *p, const qg_unit *unit, const char *
 // The product of the backend itself is the backend's to refuse.
 static qg_status find_skip(const pairing *p, const qg_unit *unit, const char **skip) {
     *skip = p->skip;
-    if (p->skip || unit->id == QG_UNIT_NATIVE ||
+    if (*skip || unit->id == QG_UNIT_NATIVE ||
         qg_unit_takes(unit, p->recipe_a, p->recipe_b, 0, p->product.out_type) == QG_OK)
         return QG_OK;
     return keep_reason(p, unit, skip);
@@ -160,7 +166,7 @@ static qg_status find_skip(const pairing *p, const qg_unit *unit, const char **s
 static qg_status add_product(pairing *p, const qg_unit *unit, const char *skip) {
     char name[QG_UNIT_NAME_SIZE];
     int32_t index;
-    qg_index_list *crossed = &p->expanded->crossed;
+    qg_index_list *crossed = p->crossed;
     p->product.matrix_unit = *unit;
     p->product.skip = skip;
     qg_unit_name(unit, name);
@@ -169,6 +175,8 @@ static qg_status add_product(pairing *p, const qg_unit *unit, const char *skip) 
         status = qg_keep_product(p->plan, &p->product, &index);
     if (status)
         return status;
+    if (p->of_model) // another section may have kept it
+        ((qg_product *)p->plan->products.items[index])->graph_skip = p->graph_skip;
     for (int64_t i = p->first; i < crossed->count; i++)
         if (crossed->values[i] == index)
             return QG_OK;
@@ -199,7 +207,7 @@ static qg_status add_named(pairing *p, const qg_unit_item *item) {
     qg_status status = find_skip(p, &item->unit, &skip);
     if (status)
         return status;
-    note_product(p, item->listed, skip);
+    note_product(p, item->listed, skip ? skip : p->graph_skip);
     return add_product(p, &item->unit, skip);
 }
 
@@ -214,9 +222,10 @@ static qg_status add_fitted(pairing *p, const char *name) {
     qg_status status = find_skip(p, &unit, &skip);
     if (status)
         return status;
-    note_product(p, NULL, skip);
+    note_product(p, NULL, skip ? skip : p->graph_skip);
     // Operands that are impossible are shown once or twice, not for every unit of the hardware.
-    bool shown = !skip || (p->skip && qg_unit_is_software(unit.id));
+    bool impossible = p->skip || p->graph_skip;
+    bool shown = impossible ? qg_unit_is_software(unit.id) : !skip;
     return shown ? add_product(p, &unit, skip) : QG_OK;
 }
 
@@ -240,7 +249,7 @@ static qg_status add_matching(pairing *p, const char *glob) {
 
 static qg_status add_units(pairing *p) {
     qg_status status = QG_OK;
-    p->first = p->expanded->crossed.count;
+    p->first = p->crossed->count;
     for (int64_t i = 0; i < p->expanded->units.count && !status; i++) {
         const qg_unit_item *item = &p->expanded->units.items[i];
         status = item->kind == QG_UNITS_DEFAULT ? add_default(p)
@@ -251,18 +260,36 @@ static qg_status add_units(pairing *p) {
 }
 
 // The unit varies fastest: consecutive cases share their quantized operands.
-static qg_status cross_outputs(pairing *p) {
+static qg_status cross_outputs(pairing *p, int32_t bias) {
     qg_status status = QG_OK;
     const qg_expanded *e = p->expanded;
-    for (int64_t b = 0; b < e->bias.count; b++)
-        for (int64_t o = 0; o < e->out_types.count && !status; o++) {
-            int32_t type = e->out_types.values[o];
-            p->product.bias = (int32_t)e->bias.values[b];
-            p->product.out_type = qg_input_format((size_t)type);
-            p->out_listed = e->out_listed[type];
+    p->product.bias = bias;
+    for (int64_t o = 0; o < e->out_types.count && !status; o++) {
+        int32_t type = e->out_types.values[o];
+        p->product.out_type = qg_input_format((size_t)type);
+        p->out_listed = e->out_listed[type];
+        p->graph_skip = p->refusal;
+        if (p->of_model && !p->refusal)
+            status = qg_graph_refuses_output(p->plan, p->product.out_type, &p->graph_skip);
+        if (!status)
             status = add_units(p);
-        }
+    }
     return status;
+}
+
+static qg_status cross_products(pairing *p) {
+    qg_expanded *e = p->expanded;
+    qg_status status = QG_OK;
+    p->crossed = &e->crossed;
+    for (int64_t b = 0; b < e->bias.count && e->products && !status; b++)
+        status = cross_outputs(p, (int32_t)e->bias.values[b]);
+    if (status || !e->models)
+        return status;
+    p->of_model = true;
+    p->crossed = &e->crossed_by_models;
+    status = qg_graph_refuses_operands(p->plan, qg_plan_variant(p->plan, p->product.a),
+                                       qg_plan_variant(p->plan, p->product.b), &p->refusal);
+    return status ? status : cross_outputs(p, 0);
 }
 
 static qg_status find_operands(pairing *p, const qg_plan_format *format_b) {
@@ -293,7 +320,7 @@ qg_status qg_expand_products(qg_plan *plan, qg_expanded *expanded) {
             pairing p = {.plan = plan, .expanded = expanded, .a = &expanded->choices.items[i]};
             status = find_operands(&p, list->count ? &list->items[j] : NULL);
             if (!status)
-                status = cross_outputs(&p);
+                status = cross_products(&p);
         }
     return status;
 }

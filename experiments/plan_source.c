@@ -54,8 +54,12 @@ qg_status qg_keep_source(qg_plan *plan, qg_plan_source *candidate, int32_t *inde
         return qg_fail(QG_ERROR_MEMORY, "out of memory for the plan");
     }
     *copy = *candidate;
+    *index = (int32_t)plan->source_count;
+    copy->place = *index;
+    if (*index > 0 && copy->source.model &&
+        plan->sources[*index - 1]->source.model == copy->source.model)
+        copy->place = plan->sources[*index - 1]->place;
     plan->sources[plan->source_count++] = copy;
-    *index = (int32_t)plan->source_count - 1;
     return QG_OK;
 }
 
@@ -288,6 +292,13 @@ qg_status qg_expand_data(qg_plan *plan, const qg_view *view, qg_expanded *e) {
         return add_standard(plan, e);
     qg_status status = QG_OK;
     for (int64_t i = 0; i < option->items.count && !status; i++)
-        status = add_item(plan, option->items.items[i], option->origin, e);
+        if (!qg_data_is_model(option->items.items[i]))
+            status = add_item(plan, option->items.items[i], option->origin, e);
+        else if (!e->models)
+            status = qg_fail(QG_ERROR_ARGUMENT, "'%.200s' is for operation model (--ops model)",
+                             option->items.items[i]);
+    if (!status && e->sources.count == 0)
+        status = qg_fail(QG_ERROR_ARGUMENT, "models alone leave the other operations without data: "
+                                            "add `default` or a data law, or name --ops model");
     return status ? qg_fail_at(option->origin, status) : QG_OK;
 }

@@ -21,10 +21,15 @@ static void print_name(FILE *stream, const char *name, bool item) {
     }
 }
 
+// Whether the source is another node of the model of the source before.
+static bool repeats_model(const qg_plan_source *s, int64_t i) {
+    return s->source.model && s->place != i;
+}
+
 void qg_text_tensors(FILE *stream, const qg_plan *plan) {
     for (int64_t i = 0; i < plan->source_count; i++) {
         const qg_plan_source *s = plan->sources[i];
-        if (s->source.law || !*s->source.data)
+        if (s->source.law || !*s->source.data || repeats_model(s, i))
             continue;
         fprintf(stream, "# ");
         print_name(stream, s->source.data, false);
@@ -34,7 +39,7 @@ void qg_text_tensors(FILE *stream, const qg_plan *plan) {
         }
         if (s->skipped)
             fprintf(stream, ": %s\n", s->skipped);
-        else if (s->source.recording)
+        else if (s->source.recording || s->source.model)
             fprintf(stream, ": digest %016" PRIx64 "\n", s->source.digest);
         else
             fprintf(stream, ": %" PRId64 " x %" PRId64 ", digest %016" PRIx64 "\n", s->source.m,
@@ -69,6 +74,12 @@ static void print_data(FILE *stream, const qg_plan *plan, const qg_expanded *e) 
             print_name(stream, s->tensor, true);
         }
     }
+    for (int64_t i = 0; i < e->models_used.count; i++) {
+        const qg_plan_model *model = &plan->models[e->models_used.values[i]];
+        if (i || e->sources.count)
+            fputc(',', stream);
+        print_name(stream, plan->sources[model->first]->source.data, true);
+    }
     fputc('\n', stream);
 }
 
@@ -94,20 +105,26 @@ static bool has_format(const qg_plan_format *formats, int64_t count, const char 
     return false;
 }
 
+static void print_units_of(FILE *stream, const qg_plan *plan, const qg_index_list *crossed,
+                           const qg_plan_format *formats, int64_t count, qg_kept_table *units) {
+    for (int64_t i = 0; i < crossed->count; i++) {
+        const qg_product *p = qg_plan_product(plan, crossed->values[i]);
+        int64_t before = units->count;
+        int32_t index;
+        if (has_format(formats, count, qg_plan_variant(plan, p->a)->format) &&
+            qg_kept_add(units, &p->unit, sizeof p->unit, sizeof p->unit, &index) == QG_OK &&
+            units->count > before)
+            fprintf(stream, " %s", p->unit);
+    }
+}
+
 // What `default` and globs stand for is part of the text, each unit once.
 static void print_units_found(FILE *stream, const qg_plan *plan, const qg_expanded *e,
                               const qg_plan_format *formats, int64_t count) {
     qg_kept_table units = {0};
     fprintf(stream, "# units found:");
-    for (int64_t i = 0; i < e->crossed.count; i++) {
-        const qg_product *p = qg_plan_product(plan, e->crossed.values[i]);
-        int64_t before = units.count;
-        int32_t index;
-        if (has_format(formats, count, qg_plan_variant(plan, p->a)->format) &&
-            qg_kept_add(&units, &p->unit, sizeof p->unit, sizeof p->unit, &index) == QG_OK &&
-            units.count > before)
-            fprintf(stream, " %s", p->unit);
-    }
+    print_units_of(stream, plan, &e->crossed, formats, count, &units);
+    print_units_of(stream, plan, &e->crossed_by_models, formats, count, &units);
     fputc('\n', stream);
     qg_kept_free(&units);
 }
@@ -126,11 +143,13 @@ static void print_products(FILE *stream, const qg_plan *plan, const qg_expanded 
     print_units(stream, e);
     print_units_found(stream, plan, e, formats, count);
     print_indices(stream, "out-types", &e->out_types, qg_input_listed);
+    if (!e->products)
+        return;
     print_numbers(stream, "bias", &e->bias);
     print_numbers(stream, "n", &e->n);
 }
 
-static bool has_data(const qg_expanded *e) { return e->tensors || e->products; }
+static bool has_data(const qg_expanded *e) { return e->tensors || e->products || e->models; }
 
 static void print_operands(FILE *stream, const qg_expanded *e, const qg_plan_format *first) {
     fprintf(stream, "layouts %s\n", first->layouts);
@@ -140,7 +159,8 @@ static void print_operands(FILE *stream, const qg_expanded *e, const qg_plan_for
             fprintf(stream, "%s%s", i ? "," : "", e->roundings[i].name);
         fputc('\n', stream);
     }
-    print_indices(stream, "inputs", &e->inputs, qg_input_listed);
+    if (e->tensors || e->products || e->grids)
+        print_indices(stream, "inputs", &e->inputs, qg_input_listed);
 }
 
 static void print_inputs(FILE *stream, const qg_plan *plan, const qg_expanded *e) {
@@ -169,7 +189,7 @@ static void print_section(FILE *stream, const qg_plan *plan, const qg_expanded *
         print_indices(stream, "backends", &e->backends, qg_backend_named);
     if (operands)
         print_inputs(stream, plan, e);
-    if (e->products)
+    if (e->products || e->models)
         print_products(stream, plan, e, formats, count);
     print_expressions(stream, "where", &e->where);
     print_expressions(stream, "exclude", &e->exclude);
@@ -251,13 +271,15 @@ static void put_option(qg_text_writer *w, const char *option, const char *value)
 
 static void put_data(qg_text_writer *w, const qg_case *c, const char *typed) {
     enum { MOST = 8192 };
-    if (!c->source->file) {
+    char item[MOST], escaped[MOST];
+    if (c->source->law) {
         put_option(w, "data", c->data);
         return;
     }
-    char item[MOST], escaped[MOST];
-    int length = *typed ? snprintf(item, MOST, "tensors:%s#%s", typed, c->tensor)
-                        : snprintf(item, MOST, "%s#%s", c->data, c->tensor);
+    int length = c->source->model
+                     ? snprintf(item, MOST, *typed ? "model:%s" : "%s", *typed ? typed : c->data)
+                 : *typed ? snprintf(item, MOST, "tensors:%s#%s", typed, c->tensor)
+                          : snprintf(item, MOST, "%s#%s", c->data, c->tensor);
     if (length < 0 || length >= MOST / 2) {
         w->full = true;
         return;
@@ -321,38 +343,45 @@ static void put_axis(qg_text_writer *w, const qg_case *c, qg_axis axis, const ch
     }
 }
 
-// --where for the axes that no option can say.
-static void put_selection(qg_text_writer *w, const qg_case *c) {
-    char text[256] = "";
-    if (is_selected(c, QG_AXIS_LAYOUT))
-        snprintf(text, sizeof text, "layout=%s", c->layout);
-    if (is_selected(c, QG_AXIS_SCALE_RULE)) {
-        size_t length = strlen(text);
-        snprintf(text + length, sizeof text - length, "%sscale_rule=%s", length ? "&" : "",
-                 c->scale_rule);
+// `column=value` of --where, with what it gives a meaning to escaped.
+static void put_condition(qg_text_writer *where, const char *column, const char *value) {
+    if (where->length)
+        qg_text_writer_put(where, "&", 1);
+    qg_text_writer_put(where, column, strlen(column));
+    qg_text_writer_put(where, "=", 1);
+    for (; *value; value++) {
+        if (strchr("&*?[\\", *value))
+            qg_text_writer_put(where, "\\", 1);
+        qg_text_writer_put(where, value, 1);
     }
-    if (c->against_emulator) {
-        size_t length = strlen(text);
-        snprintf(text + length, sizeof text - length, "%sbackend=%s", length ? "&" : "",
-                 c->backend);
-    }
-    if (text[0])
-        put_option(w, "where", text);
 }
 
-// Recorded vectors are known by their file: a value of --where, with what it gives a meaning to
-// escaped.
+enum { WHERE_SIZE = 2 * NAME_MAX + 256 };
+
+// --where for the axes that no option can say.
+static void put_selection(qg_text_writer *w, const qg_case *c) {
+    char text[WHERE_SIZE];
+    qg_text_writer where = qg_text_writer_on(text, sizeof text);
+    if (is_selected(c, QG_AXIS_LAYOUT))
+        put_condition(&where, "layout", c->layout);
+    if (is_selected(c, QG_AXIS_SCALE_RULE))
+        put_condition(&where, "scale_rule", c->scale_rule);
+    if (c->against_emulator)
+        put_condition(&where, "backend", c->backend);
+    if (c->source->model)
+        put_condition(&where, "tensor", c->tensor);
+    if (where.length)
+        put_option(w, "where", text);
+    w->full |= where.full;
+}
+
+// Recorded vectors are known by their file.
 static void put_recording(qg_text_writer *w, const qg_case *c) {
-    char text[2 * NAME_MAX + 32];
+    char text[WHERE_SIZE];
     qg_text_writer where = qg_text_writer_on(text, sizeof text);
     put_option(w, "ops", c->op->name);
     put_option(w, "formats", c->format);
-    qg_text_writer_put(&where, "data=", strlen("data="));
-    for (const char *d = c->data; *d; d++) {
-        if (strchr("&*?[\\", *d))
-            qg_text_writer_put(&where, "\\", 1);
-        qg_text_writer_put(&where, d, 1);
-    }
+    put_condition(&where, "data", c->data);
     put_option(w, "where", text);
     w->full |= where.full;
 }

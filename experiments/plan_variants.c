@@ -404,7 +404,8 @@ static bool keeps_own(const qg_expanded *expanded) {
 
 static qg_status expand_format(qg_plan *plan, qg_plan_format *format, const values *asked,
                                values *own, qg_expanded *expanded) {
-    bool grids_alone = expanded->grids && !expanded->tensors && !expanded->products;
+    bool grids_alone =
+        expanded->grids && !expanded->tensors && !expanded->products && !expanded->models;
     qg_status status = resolve(plan, format, asked, grids_alone, own);
     if (status)
         return status;

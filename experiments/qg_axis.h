@@ -42,7 +42,8 @@
     X(BACKEND, backend, "backends", "", "L", "who performs the operations")                        \
     X(DATA, data, "data", "default", "L",                                                          \
       "data laws, tensors:FILE[#GLOB] (default: normal, outliers:100 and the shipped real "        \
-      "tensors)")                                                                                  \
+      "tensors); of operation model: model:minilm, model:seeded, model:FILE.safetensors "          \
+      "(default: model:minilm)")                                                                   \
     Y(TENSOR, tensor)                                                                              \
     X(M, m, "m", "", "L", "rows; real tensors bring their own (default: by level)")                \
     X(N, n, "n", "", "L", "of products: rows of b, also for real tensors (default: by level)")     \

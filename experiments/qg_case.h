@@ -52,6 +52,8 @@ typedef struct qg_case {
     uint64_t seed;
     const char *skip;        // NULL, or why the case is SKIPPED
     const char *unavailable; // NULL, or why the backend that was asked for does not answer
+    int64_t shared_by;       // cases of the plan that one run of a model gives; 0 elsewhere
+    uint64_t shard_key;      // decides the shard: its id; one key for all nodes of a run of a model
 } qg_case;
 
 enum { QG_REASON_SIZE = 256, QG_IMPL_SIZE = 64, QG_REFERENCE_MOST = 2 };
@@ -111,7 +113,8 @@ typedef enum qg_op_kind {
     QG_OP_TENSOR,    // one operand: format, layout, rule, rounding, input, data, m, k, seed
     QG_OP_PRODUCT,   // two operands on a unit: also format_b, unit, out_type, bias, n
     QG_OP_RECORDING, // recorded vectors: one case per file
-    QG_OP_GRID, // kernel grids: format, layout, input type, m, k, SM count; no data, no backend
+    QG_OP_GRID,  // kernel grids: format, layout, input type, m, k, SM count; no data, no backend
+    QG_OP_MODEL, // all products of a model on a unit: no input type, bias or sizes; a case per node
 } qg_op_kind;
 
 // An operation of the sweep: one row of the table in op.c.

@@ -26,9 +26,9 @@ qg_status qg_plan_request_file(qg_plan_request *request, const char *path);
 
 // What was asked for, united, each case once, in plan order: equal inputs next to each other (data,
 // sizes, input type and seed outside), then operation, n, format, layout, rule, rounding, operand b,
-// bias, output type, unit, backend in the order of their listing. Recorded vectors by file. A plan
-// without cases is no failure: see qg_plan_considered.
-// Opens tensor files and recorded vectors and computes the digests of those selected.
+// bias, output type, unit, backend in the order of their listing. Recorded vectors by file. Of a
+// model all nodes of one run together. A plan without cases is no failure: see qg_plan_considered.
+// Opens tensor files, models and recorded vectors and computes the digests of those selected.
 qg_status qg_plan_build(const qg_plan_request *request, qg_plan **out);
 
 // Cases before --where and --exclude, duplicates included.

@@ -1,4 +1,5 @@
-// Where a case's input comes from: a data law, a tensor of an open file, or recorded vectors.
+// Where a case's input comes from: a data law, a tensor of an open file, recorded vectors, or a
+// node of a model.
 #ifndef QG_SOURCE_H
 #define QG_SOURCE_H
 
@@ -6,14 +7,16 @@
 #include <qg_tensor_file.h>
 
 typedef struct qg_source {
-    const char *data;     // text of the axis: "normal", "tensors:minilm.h5", "vectors:ada.qgvec"
-    const char *tensor;   // "" for laws
+    const char *data;     // text of the axis: "normal", "tensors:minilm.h5", "model:minilm"
+    const char *tensor;   // "" for laws; of a model the node's name
     const qg_law *law;    // or NULL
     qg_tensor_file *file; // or NULL
     int64_t tensor_index;
-    int64_t m, k;          // of a real tensor; 0, 0 for laws
+    int64_t m, k;          // of a real tensor or a node; 0, 0 for laws
     const char *recording; // path of recorded vectors, or NULL
-    uint64_t digest;       // content of a real tensor or of recorded vectors; 0 for laws
+    struct model *model;   // model.h, or NULL
+    int32_t node;          // of model_graph(model)
+    uint64_t digest;       // content of a real tensor, recorded vectors, a model; 0 for laws
 } qg_source;
 
 // x: (rows, k) of operand 0 (a) or 1 (b), rounded to the input type. Operand b of a real tensor is

@@ -40,7 +40,7 @@ typedef struct qg_sweep_outcome {
 void qg_sweep_run(const qg_plan *plan, const qg_sweep_options *options, FILE *messages,
                   qg_sweep_outcome *outcome);
 
-// The shard (0-based) that a case belongs to: by its id, so it does not depend on the plan.
-int qg_shard_of(uint64_t case_id, int shards);
+// The shard (0-based) that a case belongs to: by its key, so it does not depend on the plan.
+int qg_shard_of(const qg_case *c, int shards);
 
 #endif

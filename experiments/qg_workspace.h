@@ -42,6 +42,7 @@ typedef enum qg_buffer {
     QG_BUFFER_COPY_TIMES,
     QG_BUFFER_TIMES_COVERED, // how often kernels cover groups and elements, and what that adds up to
     QG_BUFFER_COVERS,
+    QG_BUFFER_MODEL_NODES, // what a run of a model gave at each node
     QG_BUFFER_COUNT
 } qg_buffer;
 
@@ -50,14 +51,28 @@ qg_status qg_workspace_room(qg_workspace *workspace, qg_buffer buffer, int64_t c
                             void **out);
 
 // What is in a buffer, as a text that says everything its content depends on: cases that need the
-// same find it again. An op labels a buffer when it is filled; asking for room takes the label away,
-// whoever asks. Longer texts than QG_LABEL_SIZE - 1 are not kept: nothing is found then.
+// same find it again. An op labels a buffer when it is filled; asking for room takes the label
+// away, whoever asks. Longer texts than QG_LABEL_SIZE - 1 are not kept: nothing is found then.
 enum { QG_LABEL_SIZE = 1024 };
 void qg_workspace_label(qg_workspace *workspace, qg_buffer buffer, const char *label);
 // The buffer if it has that label, else NULL.
 void *qg_workspace_find(qg_workspace *workspace, qg_buffer buffer, const char *label);
 
-// Gives the memory of all buffers back.
+// Objects that an op makes and finds again by a label, as it does buffers.
+typedef enum qg_kept {
+    QG_KEPT_MODEL_REFERENCE, // a model that has run in fp32
+    QG_KEPT_MODEL_QUANTIZED, // its graph with quantized weights
+    QG_KEPT_COUNT
+} qg_kept;
+
+// Takes an object over, after releasing what was there. NULL: only the latter.
+void qg_workspace_keep(qg_workspace *workspace, qg_kept kept, void *object,
+                       void (*release)(void *object), const char *label);
+// The object if it has that label, else NULL.
+void *qg_workspace_kept(const qg_workspace *workspace, qg_kept kept, const char *label);
+
+// Gives the memory of all buffers and objects back, but for QG_BUFFER_MODEL_NODES: it is small, and
+// a model would run again for each of its nodes.
 void qg_workspace_shrink(qg_workspace *workspace);
 
 // An empty digest, reused.

@@ -140,24 +140,26 @@ bool summary_groups_vary(const summary_groups *g, qg_column column) {
 
 // ------------------------------------------------------------------------------------- statistics
 
-static bool has_reference(const summary_groups *g, int64_t row, const char *reference) {
-    return strcmp(qg_table_text(g->table, row, QG_COLUMN_REFERENCE), reference) == 0;
+static bool is_of(const summary_groups *g, int64_t row, summary_rows rows) {
+    return strcmp(qg_table_text(g->table, row, QG_COLUMN_REFERENCE), rows.reference) == 0 &&
+           (!rows.tensor ||
+            strcmp(qg_table_text(g->table, row, QG_COLUMN_TENSOR), rows.tensor) == 0);
 }
 
-int64_t summary_group_cases(const summary_groups *g, int64_t group, const char *reference) {
+int64_t summary_group_cases(const summary_groups *g, int64_t group, summary_rows rows) {
     int64_t count = 0;
     for (int64_t i = 0; i < g->groups[group].count; i++)
-        count += has_reference(g, g->groups[group].rows[i], reference);
+        count += is_of(g, g->groups[group].rows[i], rows);
     return count;
 }
 
 double summary_group_median(const summary_groups *g, int64_t group, qg_column column,
-                            const char *reference) {
+                            summary_rows rows) {
     int64_t kept = 0;
     for (int64_t i = 0; i < g->groups[group].count; i++) {
         int64_t row = g->groups[group].rows[i];
         double value = qg_table_f64(g->table, row, column);
-        if (!isnan(value) && has_reference(g, row, reference))
+        if (!isnan(value) && is_of(g, row, rows))
             g->values[kept++] = value;
     }
     if (kept == 0)
@@ -168,14 +170,27 @@ double summary_group_median(const summary_groups *g, int64_t group, qg_column co
 }
 
 double summary_group_share(const summary_groups *g, int64_t group, qg_column column,
-                           const char *reference) {
+                           summary_rows rows) {
     double part = 0, whole = 0;
     for (int64_t i = 0; i < g->groups[group].count; i++) {
         int64_t row = g->groups[group].rows[i], value = qg_table_i64(g->table, row, column);
-        if (value < 0 || !has_reference(g, row, reference))
+        if (value < 0 || !is_of(g, row, rows))
             continue;
         part += (double)value;
         whole += (double)qg_table_i64(g->table, row, QG_COLUMN_COUNT_N);
     }
     return whole > 0 ? part / whole : NAN;
+}
+
+int64_t summary_group_least(const summary_groups *g, int64_t group, qg_column column,
+                            summary_rows rows) {
+    int64_t least = -1;
+    for (int64_t i = 0; i < g->groups[group].count; i++) {
+        int64_t row = g->groups[group].rows[i];
+        double value = qg_table_f64(g->table, row, column);
+        if (!isnan(value) && is_of(g, row, rows) &&
+            (least < 0 || value < qg_table_f64(g->table, least, column)))
+            least = row;
+    }
+    return least;
 }

@@ -33,12 +33,20 @@ void summary_groups_free(summary_groups *groups);
 const char *summary_group_text(const summary_groups *groups, int64_t group, qg_column column);
 bool summary_groups_vary(const summary_groups *groups, qg_column column);
 
-// Over the group's rows with that reference: how many, the median of a column without its NaNs (NaN
-// if nothing is left), the part of /counts n that another count is (NaN if there is none).
-int64_t summary_group_cases(const summary_groups *groups, int64_t group, const char *reference);
+// Rows of a group. tensor: NULL: any.
+typedef struct summary_rows {
+    const char *reference, *tensor;
+} summary_rows;
+
+// Over those rows: how many, the median of a column without its NaNs (NaN if nothing is left), the
+// part of /counts n that another count is (NaN if there is none), the row where a column is least
+// (the first, -1 if there is none).
+int64_t summary_group_cases(const summary_groups *groups, int64_t group, summary_rows rows);
 double summary_group_median(const summary_groups *groups, int64_t group, qg_column column,
-                            const char *reference);
+                            summary_rows rows);
 double summary_group_share(const summary_groups *groups, int64_t group, qg_column column,
-                           const char *reference);
+                           summary_rows rows);
+int64_t summary_group_least(const summary_groups *groups, int64_t group, qg_column column,
+                            summary_rows rows);
 
 #endif

@@ -1,6 +1,6 @@
-// The end tables. See summary_tables.h: one of tensors and their quantization error, one of products
-// with the error against the exact product of the source and against that of the quantized
-// operands, one of speeds.
+// The end tables. See summary_tables.h: one of tensors and their quantization error, one of
+// products with the error against the exact product of the source and against that of the quantized
+// operands, one of models, one of speeds.
 //
 // A table is a list of columns: texts are keys of the groups, numbers are functions of a group.
 #include <summary_tables.h>
@@ -16,7 +16,17 @@
 
 enum { COLUMNS_MOST = 16 };
 
-typedef enum cell_style { TEXT, COUNT, DECIBELS, PERCENT, SHORT, SCIENTIFIC } cell_style;
+typedef enum cell_style {
+    TEXT,
+    COUNT,
+    DECIBELS,
+    PERCENT,
+    SHORT,
+    SCIENTIFIC,
+    LONG,       // five digits behind the point
+    WORST,      // the least of `of`, in decibels
+    WORST_NODE, // the tensor that has it
+} cell_style;
 
 // When a column is shown.
 typedef enum presence {
@@ -33,6 +43,7 @@ typedef struct column {
     presence presence;
     qg_column of;
     const char *reference; // of the rows that numbers come from
+    const char *tensor;    // of those rows; NULL: any
 } column;
 
 typedef struct end_table {
@@ -45,15 +56,19 @@ typedef struct end_table {
 
 // --------------------------------------------------------------------------------------- values
 
+// Of WORST and WORST_NODE: the row.
 static double value_of(const summary_groups *groups, int64_t group, const column *c) {
+    summary_rows rows = {c->reference, c->tensor};
     switch (c->style) {
-    case COUNT: return (double)summary_group_cases(groups, group, c->reference);
+    case COUNT: return (double)summary_group_cases(groups, group, rows);
     case TEXT: return 0;
+    case WORST:
+    case WORST_NODE: return (double)summary_group_least(groups, group, c->of, rows);
     default: break;
     }
     return qg_column_describe(c->of)->type == QG_COLUMN_F64
-               ? summary_group_median(groups, group, c->of, c->reference)
-               : summary_group_share(groups, group, c->of, c->reference);
+               ? summary_group_median(groups, group, c->of, rows)
+               : summary_group_share(groups, group, c->of, rows);
 }
 
 static void print_percent(double share, char text[QG_CELL_SIZE]) {
@@ -72,8 +87,20 @@ static void print_number(double value, const char *format, char text[QG_CELL_SIZ
         snprintf(text, QG_CELL_SIZE, "-");
     else if (strcmp(format, "%.2f") == 0)
         snprintf(text, QG_CELL_SIZE, "%.2f", value);
+    else if (strcmp(format, "%.5f") == 0)
+        snprintf(text, QG_CELL_SIZE, "%.5f", value);
     else
         snprintf(text, QG_CELL_SIZE, "%.3g", value);
+}
+
+static void print_worst(const end_table *t, const column *c, double row, char text[QG_CELL_SIZE]) {
+    const qg_table *table = t->groups->table;
+    if (row < 0)
+        snprintf(text, QG_CELL_SIZE, "-");
+    else if (c->style == WORST)
+        print_number(qg_table_f64(table, (int64_t)row, c->of), "%.2f", text);
+    else
+        snprintf(text, QG_CELL_SIZE, "%s", qg_table_text(table, (int64_t)row, QG_COLUMN_TENSOR));
 }
 
 static void print_scientific(double value, char text[QG_CELL_SIZE]) {
@@ -97,6 +124,9 @@ static void table_cell(const void *context, int64_t row, int column_shown,
     case PERCENT: print_percent(value, text); break;
     case SHORT: print_number(value, "%.3g", text); break;
     case SCIENTIFIC: print_scientific(value, text); break;
+    case LONG: print_number(value, "%.5f", text); break;
+    case WORST:
+    case WORST_NODE: print_worst(t, c, value, text); break;
     default: snprintf(text, QG_CELL_SIZE, "%s", summary_group_text(t->groups, row, c->of)); break;
     }
 }
@@ -126,7 +156,8 @@ static void fill_grid(end_table *t, qg_text_grid *grid) {
     for (int c = 0; c < t->column_count; c++)
         if (is_wanted(t, c)) {
             grid->title[grid->columns] = t->columns[c].title;
-            grid->right[grid->columns] = t->columns[c].style != TEXT;
+            grid->right[grid->columns] =
+                t->columns[c].style != TEXT && t->columns[c].style != WORST_NODE;
             t->shown[grid->columns++] = c;
         }
 }
@@ -189,44 +220,62 @@ static bool print_table(const qg_plan *plan, const qg_table *table, const column
 
 // Rows without a reference: what was compared is the tensor itself.
 static const column TENSOR_COLUMNS[] = {
-    {"format",    TEXT,     ALWAYS,     QG_COLUMN_FORMAT,               NULL},
-    {"layout",    TEXT,     ALWAYS,     QG_COLUMN_LAYOUT,               NULL},
-    {"rule",      TEXT,     ALWAYS,     QG_COLUMN_SCALE_RULE,           NULL},
-    {"rounding",  TEXT,     IF_VARYING, QG_COLUMN_ROUNDING,             NULL},
-    {"backend",   TEXT,     IF_VARYING, QG_COLUMN_BACKEND,              NULL},
-    {"cases",     COUNT,    IF_FITTING, QG_COLUMN_COUNT_N,              ""  },
-    {"QSNR dB",   DECIBELS, ALWAYS,     QG_COLUMN_METRIC_QSNR_DB,       ""  },
-    {"error %",   PERCENT,  ALWAYS,     QG_COLUMN_METRIC_REL_FROBENIUS, ""  },
-    {"satur %",   PERCENT,  ALWAYS,     QG_COLUMN_COUNT_SATURATED,      ""  },
-    {"underfl %", PERCENT,  ALWAYS,     QG_COLUMN_COUNT_UNDERFLOWED,    ""  },
+    {"format",    TEXT,     ALWAYS,     QG_COLUMN_FORMAT,               NULL, NULL},
+    {"layout",    TEXT,     ALWAYS,     QG_COLUMN_LAYOUT,               NULL, NULL},
+    {"rule",      TEXT,     ALWAYS,     QG_COLUMN_SCALE_RULE,           NULL, NULL},
+    {"rounding",  TEXT,     IF_VARYING, QG_COLUMN_ROUNDING,             NULL, NULL},
+    {"backend",   TEXT,     IF_VARYING, QG_COLUMN_BACKEND,              NULL, NULL},
+    {"cases",     COUNT,    IF_FITTING, QG_COLUMN_COUNT_N,              "",   NULL},
+    {"QSNR dB",   DECIBELS, ALWAYS,     QG_COLUMN_METRIC_QSNR_DB,       "",   NULL},
+    {"error %",   PERCENT,  ALWAYS,     QG_COLUMN_METRIC_REL_FROBENIUS, "",   NULL},
+    {"satur %",   PERCENT,  ALWAYS,     QG_COLUMN_COUNT_SATURATED,      "",   NULL},
+    {"underfl %", PERCENT,  ALWAYS,     QG_COLUMN_COUNT_UNDERFLOWED,    "",   NULL},
 };
 
 static const column PRODUCT_COLUMNS[] = {
-    {"format",   TEXT,       ALWAYS,     QG_COLUMN_FORMAT,               NULL       },
-    {"by",       TEXT,       IF_MIXED,   QG_COLUMN_FORMAT_B,             NULL       },
-    {"layout",   TEXT,       IF_VARYING, QG_COLUMN_LAYOUT,               NULL       },
-    {"rule",     TEXT,       IF_VARYING, QG_COLUMN_SCALE_RULE,           NULL       },
-    {"rounding", TEXT,       IF_VARYING, QG_COLUMN_ROUNDING,             NULL       },
-    {"backend",  TEXT,       IF_TELLING, QG_COLUMN_BACKEND,              NULL       },
-    {"unit",     TEXT,       ALWAYS,     QG_COLUMN_UNIT,                 NULL       },
-    {"out",      TEXT,       IF_VARYING, QG_COLUMN_OUT_TYPE,             NULL       },
-    {"cases",    COUNT,      IF_FITTING, QG_COLUMN_COUNT_N,              "source"   },
-    {"error %",  PERCENT,    ALWAYS,     QG_COLUMN_METRIC_REL_FROBENIUS, "source"   },
-    {"accum",    SCIENTIFIC, ALWAYS,     QG_COLUMN_METRIC_REL_FROBENIUS, "quantized"},
-    {"bias",     SCIENTIFIC, IF_FITTING, QG_COLUMN_METRIC_BIAS_REL,      "quantized"},
-    {"max ulp",  SHORT,      IF_FITTING, QG_COLUMN_METRIC_MAX_ULP,       "quantized"},
+    {"format",   TEXT,       ALWAYS,     QG_COLUMN_FORMAT,               NULL,        NULL},
+    {"by",       TEXT,       IF_MIXED,   QG_COLUMN_FORMAT_B,             NULL,        NULL},
+    {"layout",   TEXT,       IF_VARYING, QG_COLUMN_LAYOUT,               NULL,        NULL},
+    {"rule",     TEXT,       IF_VARYING, QG_COLUMN_SCALE_RULE,           NULL,        NULL},
+    {"rounding", TEXT,       IF_VARYING, QG_COLUMN_ROUNDING,             NULL,        NULL},
+    {"backend",  TEXT,       IF_TELLING, QG_COLUMN_BACKEND,              NULL,        NULL},
+    {"unit",     TEXT,       ALWAYS,     QG_COLUMN_UNIT,                 NULL,        NULL},
+    {"out",      TEXT,       IF_VARYING, QG_COLUMN_OUT_TYPE,             NULL,        NULL},
+    {"cases",    COUNT,      IF_FITTING, QG_COLUMN_COUNT_N,              "source",    NULL},
+    {"error %",  PERCENT,    ALWAYS,     QG_COLUMN_METRIC_REL_FROBENIUS, "source",    NULL},
+    {"accum",    SCIENTIFIC, ALWAYS,     QG_COLUMN_METRIC_REL_FROBENIUS, "quantized", NULL},
+    {"bias",     SCIENTIFIC, IF_FITTING, QG_COLUMN_METRIC_BIAS_REL,      "quantized", NULL},
+    {"max ulp",  SHORT,      IF_FITTING, QG_COLUMN_METRIC_MAX_ULP,       "quantized", NULL},
 };
 
 static const column SPEED_COLUMNS[] = {
-    {"format",   TEXT,  ALWAYS,     QG_COLUMN_FORMAT,              NULL},
-    {"layout",   TEXT,  ALWAYS,     QG_COLUMN_LAYOUT,              NULL},
-    {"rule",     TEXT,  ALWAYS,     QG_COLUMN_SCALE_RULE,          NULL},
-    {"rounding", TEXT,  IF_VARYING, QG_COLUMN_ROUNDING,            NULL},
-    {"backend",  TEXT,  IF_VARYING, QG_COLUMN_BACKEND,             NULL},
-    {"input",    TEXT,  ALWAYS,     QG_COLUMN_INPUT_TYPE,          NULL},
-    {"cases",    COUNT, IF_FITTING, QG_COLUMN_COUNT_N,             ""  },
-    {"GB/s",     SHORT, ALWAYS,     QG_COLUMN_TIMING_GB_PER_S,     ""  },
-    {"memcpy",   SHORT, ALWAYS,     QG_COLUMN_TIMING_MEMCPY_RATIO, ""  },
+    {"format",   TEXT,  ALWAYS,     QG_COLUMN_FORMAT,              NULL, NULL},
+    {"layout",   TEXT,  ALWAYS,     QG_COLUMN_LAYOUT,              NULL, NULL},
+    {"rule",     TEXT,  ALWAYS,     QG_COLUMN_SCALE_RULE,          NULL, NULL},
+    {"rounding", TEXT,  IF_VARYING, QG_COLUMN_ROUNDING,            NULL, NULL},
+    {"backend",  TEXT,  IF_VARYING, QG_COLUMN_BACKEND,             NULL, NULL},
+    {"input",    TEXT,  ALWAYS,     QG_COLUMN_INPUT_TYPE,          NULL, NULL},
+    {"cases",    COUNT, IF_FITTING, QG_COLUMN_COUNT_N,             "",   NULL},
+    {"GB/s",     SHORT, ALWAYS,     QG_COLUMN_TIMING_GB_PER_S,     "",   NULL},
+    {"memcpy",   SHORT, ALWAYS,     QG_COLUMN_TIMING_MEMCPY_RATIO, "",   NULL},
+};
+
+// Of one run of a model each: its nodes are rows, and the last of them is the embedding.
+static const column MODEL_COLUMNS[] = {
+    {"format",   TEXT,       ALWAYS,     QG_COLUMN_FORMAT,         NULL,   NULL       },
+    {"by",       TEXT,       IF_MIXED,   QG_COLUMN_FORMAT_B,       NULL,   NULL       },
+    {"layout",   TEXT,       IF_VARYING, QG_COLUMN_LAYOUT,         NULL,   NULL       },
+    {"rule",     TEXT,       IF_VARYING, QG_COLUMN_SCALE_RULE,     NULL,   NULL       },
+    {"rounding", TEXT,       IF_VARYING, QG_COLUMN_ROUNDING,       NULL,   NULL       },
+    {"backend",  TEXT,       IF_TELLING, QG_COLUMN_BACKEND,        NULL,   NULL       },
+    {"unit",     TEXT,       IF_VARYING, QG_COLUMN_UNIT,           NULL,   NULL       },
+    {"out",      TEXT,       IF_VARYING, QG_COLUMN_OUT_TYPE,       NULL,   NULL       },
+    {"model",    TEXT,       IF_VARYING, QG_COLUMN_DATA,           NULL,   NULL       },
+    {"cosine",   LONG,       ALWAYS,     QG_COLUMN_METRIC_COSINE,  "fp32", "embedding"},
+    {"QSNR dB",  DECIBELS,   ALWAYS,     QG_COLUMN_METRIC_QSNR_DB, "fp32", "embedding"},
+    {"rho",      LONG,       ALWAYS,     QG_COLUMN_SPEARMAN,       "fp32", "embedding"},
+    {"worst",    WORST,      ALWAYS,     QG_COLUMN_METRIC_QSNR_DB, "fp32", NULL       },
+    {"at node",  WORST_NODE, IF_FITTING, QG_COLUMN_METRIC_QSNR_DB, "fp32", NULL       },
 };
 
 static bool is_measured(const qg_table *table, int64_t row) {
@@ -257,8 +306,13 @@ static bool is_speed(const qg_table *table, int64_t row) {
     return !isnan(qg_table_f64(table, row, QG_COLUMN_TIMING_GB_PER_S));
 }
 
+static bool is_of_model(const qg_table *table, int64_t row) {
+    return is_measured(table, row) &&
+           strcmp(qg_table_text(table, row, QG_COLUMN_REFERENCE), "fp32") == 0;
+}
+
 static bool is_product(const qg_table *table, int64_t row) {
-    return is_measured(table, row) && has_reference(table, row);
+    return is_measured(table, row) && has_reference(table, row) && !is_of_model(table, row);
 }
 
 // Tensors whose errors are the emulator's, bytes compared, are counted, not shown: unless there is
@@ -285,6 +339,16 @@ static bool print_products(const qg_plan *plan, const qg_table *table, int width
         return false;
     fprintf(stream, "products: medians over the cases; error: against the product of the source;\n"
                     "accum, bias (relative), max ulp: against that of the quantized operands\n");
+    return true;
+}
+
+static bool print_models(const qg_plan *plan, const qg_table *table, int width, const char *before,
+                         FILE *stream) {
+    enum { MOST = sizeof MODEL_COLUMNS / sizeof *MODEL_COLUMNS };
+    if (!print_table(plan, table, MODEL_COLUMNS, MOST, is_of_model, width, before, stream))
+        return false;
+    fprintf(stream, "embeddings against those in fp32; rho: Spearman's, of all pairwise "
+                    "similarities;\nworst: the least QSNR of a node, in dB\n");
     return true;
 }
 
@@ -320,8 +384,9 @@ static bool print_partitions(const qg_table *table, const char *before, FILE *st
 void summary_tables_print(const qg_plan *plan, const qg_table *table, int width, FILE *stream) {
     bool tensors = print_tensors(plan, table, width, stream);
     bool products = print_products(plan, table, width, tensors ? "\n" : "", stream);
-    bool speeds = print_speeds(plan, table, width, tensors || products ? "\n" : "", stream);
-    bool any = tensors || products || speeds;
+    bool any = tensors || products;
+    any |= print_models(plan, table, width, any ? "\n" : "", stream);
+    any |= print_speeds(plan, table, width, any ? "\n" : "", stream);
     any |= print_partitions(table, any ? "\n" : "", stream);
     if (!any)
         fprintf(stream, "nothing was measured\n");

@@ -44,11 +44,11 @@ typedef struct sweep {
     bool broken;  // an error was printed: exit_code says which kind
 } sweep;
 
-int qg_shard_of(uint64_t case_id, int shards) { return (int)(case_id % (uint64_t)shards); }
+int qg_shard_of(const qg_case *c, int shards) { return (int)(c->shard_key % (uint64_t)shards); }
 
 static bool is_own(const sweep *s, int64_t order) {
     return s->options->merge_only ||
-           qg_shard_of(s->ids[order], s->options->shards) == s->options->shard - 1;
+           qg_shard_of(qg_plan_case(s->plan, order), s->options->shards) == s->options->shard - 1;
 }
 
 // Prints the detail of the failure; the first one sets the exit code.
@@ -399,7 +399,7 @@ static void list_missing_shards(const sweep *s, char *text, size_t size) {
         present[qg_table_order(s->outcome->table, row)] = true;
     for (int64_t i = 0; lacks && present && i < qg_plan_count(s->plan); i++)
         if (!present[i])
-            lacks[qg_shard_of(s->ids[i], shards)] = true;
+            lacks[qg_shard_of(qg_plan_case(s->plan, i), shards)] = true;
     size_t length = 0;
     for (int i = 0; lacks && i < shards && length + 32 < size; i++)
         if (lacks[i])

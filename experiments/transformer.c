@@ -261,7 +261,8 @@ static qg_status check(const transformer_shape *s, int64_t sentences, int64_t to
                        "%" PRId64 " sentences of %" PRId64
                        " tokens: at least one of each, and at most %" PRId64 " tokens",
                        sentences, tokens, s->positions);
-    return QG_OK;
+    const qg_tensor_type ids = qg_tensor(QG_DTYPE_I64, 2, sentences, tokens);
+    return qg_tensor_check(&ids);
 }
 
 qg_status transformer_build(const transformer_shape *shape, const transformer_weights *weights,

@@ -41,9 +41,16 @@ typedef struct cached_input {
     float history[QG_HISTORY_LENGTH];
 } cached_input;
 
+typedef struct kept_object {
+    void *object; // NULL: none
+    void (*release)(void *object);
+    char label[QG_LABEL_SIZE];
+} kept_object;
+
 struct qg_workspace {
     int threads;
     room rooms[QG_BUFFER_COUNT];
+    kept_object kept[QG_KEPT_COUNT];
     cached_input inputs[2];
     qg_digest *digest;
 };
@@ -75,6 +82,7 @@ void qg_workspace_free(qg_workspace *workspace) {
     if (!workspace)
         return;
     qg_workspace_shrink(workspace);
+    qg_release(workspace->rooms[QG_BUFFER_MODEL_NODES].bytes);
     qg_digest_free(workspace->digest);
     qg_release(workspace);
 }
@@ -110,23 +118,49 @@ qg_status qg_workspace_room(qg_workspace *workspace, qg_buffer buffer, int64_t c
     return QG_OK;
 }
 
-void qg_workspace_label(qg_workspace *workspace, qg_buffer buffer, const char *label) {
-    room *r = &workspace->rooms[buffer];
+static void set_label(char to[QG_LABEL_SIZE], const char *label) {
     size_t length = strlen(label);
-    if (length < sizeof r->label)
-        memcpy(r->label, label, length + 1);
+    if (length < QG_LABEL_SIZE)
+        memcpy(to, label, length + 1);
     else
-        r->label[0] = 0;
+        to[0] = 0;
+}
+
+static bool has_label(const char *own, const char *label) {
+    return label[0] && strcmp(own, label) == 0;
+}
+
+void qg_workspace_label(qg_workspace *workspace, qg_buffer buffer, const char *label) {
+    set_label(workspace->rooms[buffer].label, label);
 }
 
 void *qg_workspace_find(qg_workspace *workspace, qg_buffer buffer, const char *label) {
     const room *r = &workspace->rooms[buffer];
-    return label[0] && strcmp(r->label, label) == 0 ? r->bytes : NULL;
+    return has_label(r->label, label) ? r->bytes : NULL;
+}
+
+void qg_workspace_keep(qg_workspace *workspace, qg_kept kept, void *object,
+                       void (*release)(void *object), const char *label) {
+    kept_object *k = &workspace->kept[kept];
+    if (k->object)
+        k->release(k->object);
+    k->object = object;
+    k->release = release;
+    set_label(k->label, label);
+}
+
+void *qg_workspace_kept(const qg_workspace *workspace, qg_kept kept, const char *label) {
+    const kept_object *k = &workspace->kept[kept];
+    return has_label(k->label, label) ? k->object : NULL;
 }
 
 void qg_workspace_shrink(qg_workspace *workspace) {
+    for (int i = 0; i < QG_KEPT_COUNT; i++)
+        qg_workspace_keep(workspace, (qg_kept)i, NULL, NULL, "");
     for (int i = 0; i < QG_BUFFER_COUNT; i++) {
         room *r = &workspace->rooms[i];
+        if (i == QG_BUFFER_MODEL_NODES)
+            continue;
         qg_release(r->bytes);
         r->bytes = NULL;
         r->size = 0;

@@ -333,9 +333,9 @@ static bool take_entry(const qg_child *child, qg_tensor_file *file) {
         take_text(child, &name) && take_text(child, &dtype) && take_text(child, &skipped) && name &&
         dtype && qg_child_take(child, shape, sizeof shape) &&
         qg_child_take(child, &type, sizeof type) && tensor_add(file, name, dtype, &entry) == QG_OK;
-    if (taken && (!skipped || type == TENSOR_I64))
-        taken = shape[0] > 0 && shape[1] > 0 && tensor_type_size(type) > 0 &&
-                tensor_elements(shape, 2, 64, &bytes) == QG_OK &&
+    if (taken && (!skipped || type == TENSOR_I64)) // indices are never read as data
+        taken = (skipped || type != TENSOR_I64) && shape[0] > 0 && shape[1] > 0 &&
+                tensor_type_size(type) > 0 && tensor_elements(shape, 2, 64, &bytes) == QG_OK &&
                 tensor_place(entry, type, shape, 2, 0) == QG_OK;
     if (taken && skipped)
         taken = tensor_skip(entry, "%s", skipped) == QG_OK;

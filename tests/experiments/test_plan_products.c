@@ -1,5 +1,5 @@
 // The plan of operations gemm and vectors: ids that stay, units, operand b, order, reproduction.
-#include <plan_options.h>
+#include <plan_folder.h>
 #include <qg_digest.h>
 
 #include <inttypes.h>
@@ -212,17 +212,17 @@ END_TEST
 // ---------------------------------------------------------------------------------------- options
 
 START_TEST(options_without_an_operation) {
-    static const char *const options[][2] = {
-        {"units",     "exact"},
-        {"formats-b", "e4m3" },
-        {"out-types", "bf16" },
-        {"bias",      "1"    },
-        {"n",         "3"    },
+    static const char *const options[][3] = {
+        {"units",     "exact", "gemm or model"},
+        {"formats-b", "e4m3",  "gemm or model"},
+        {"out-types", "bf16",  "gemm or model"},
+        {"bias",      "1",     "gemm"         },
+        {"n",         "3",     "gemm"         },
     };
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
         char text[100];
-        snprintf(text, sizeof text, "--%s: no operation of the sweep has %s (--ops gemm)",
-                 options[i][0], options[i][0]);
+        snprintf(text, sizeof text, "--%s: no operation of the sweep has %s (--ops %s)",
+                 options[i][0], options[i][0], options[i][2]);
         refused(QG_ERROR_ARGUMENT, text, "formats", "e4m3", "ops", "error", options[i][0],
                 options[i][1], NULL);
     }
@@ -377,40 +377,6 @@ START_TEST(an_impossible_b_is_skipped) {
 END_TEST
 
 // ----------------------------------------------------------------------------------- reproduction
-
-static void enter_folder(char folder[64]) {
-    snprintf(folder, 64, "/tmp/quantgauge-plan-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    ck_assert_int_eq(chdir(folder), 0);
-}
-
-static void leave_folder(const char *folder) {
-    char command[128];
-    ck_assert_int_eq(chdir("/"), 0);
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    ck_assert_int_eq(system(command), 0);
-}
-
-static void write_text(const char *path, const char *text) {
-    FILE *file = fopen(path, "w");
-    ck_assert_ptr_nonnull(file);
-    fputs(text, file);
-    ck_assert_int_eq(fclose(file), 0);
-}
-
-// The text is a plan file that gives the same plan.
-static void check_text(const qg_plan *plan) {
-    char folder[64];
-    enter_folder(folder);
-    write_text("text.plan", qg_plan_text(plan));
-    qg_plan *again = plan_of("", "plan", "text.plan", NULL);
-    ck_assert_str_eq(qg_plan_text(again), qg_plan_text(plan));
-    ck_assert_int_eq(qg_plan_count(again), qg_plan_count(plan));
-    for (int64_t i = 0; i < qg_plan_count(plan); i++)
-        ck_assert_uint_eq(qg_plan_case(again, i)->id, qg_plan_case(plan, i)->id);
-    qg_plan_free(again);
-    leave_folder(folder);
-}
 
 START_TEST(mixed_plans_reproduce) {
     qg_plan *plan =

@@ -66,7 +66,7 @@ refuse 2 'fits nothing' --formats nvfp4 --layouts per_row
 refuse 2 'fits nothing' --formats mxfp8 --rules delayed
 refuse 2 'fits nothing' --formats mx9 --rules amax
 refuse 2 'known: error, gemm, partition, throughput, vectors' --formats e4m3 --ops foo
-refuse 2 '--units: no operation of the sweep has units (--ops gemm)' --formats e4m3 --ops error \
+refuse 2 '--units: no operation of the sweep has units (--ops gemm or model)' --formats e4m3 --ops error \
     --units exact
 refuse 2 '--bias: no operation' --formats e4m3 --ops error --bias
 refuse 2 'nearest is hopper_wgmma' --formats e4m3 --units hoper_wgmma
