@@ -1,6 +1,7 @@
 // Codes under scales that are given: the specification, row by row. See qg_emulator.h.
 // What a scale does to an element is said by qg_block_scale.h and qg_block_structure.h; no scale is
 // computed here. Rows are shared among threads; bytes do not depend on them.
+#include <little_endian_internal.h>
 #include <parallel_internal.h>
 #include <qg_block_structure.h>
 #include <qg_emulator.h>
@@ -38,19 +39,15 @@ static strip strip_at(const encoder *e, int64_t row, int64_t block_column) {
 }
 
 static uint32_t read_bits(const uint8_t *in, int bytes) {
-    uint32_t bits = 0;
-    for (int b = 0; b < bytes; b++)
-        bits |= (uint32_t)in[b] << (8 * b);
-    return bits;
+    return (uint32_t)little_endian_read(in, bytes);
 }
 
 // i: of the strip.
 static void store_code(const encoder *e, const strip *s, int plane, int64_t i, uint64_t code) {
     int64_t at = (int64_t)s->elements.index + i;
+    int64_t elements = e->shape.blocks.m * e->shape.blocks.k;
     int bytes = e->shape.code_bytes;
-    uint8_t *out = e->codes + (plane * e->shape.blocks.m * e->shape.blocks.k + at) * bytes;
-    for (int b = 0; b < bytes; b++)
-        out[b] = (uint8_t)(code >> (8 * b));
+    little_endian_store(e->codes + (plane * elements + at) * bytes, bytes, code);
 }
 
 static void encode_element(const encoder *e, const strip *s, const qg_block_scale *scale,

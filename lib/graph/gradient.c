@@ -14,8 +14,7 @@
 
 static const char PREFIX[] = "gradient/";
 
-// -----------------------------------------------------------------------------------------
-// building
+// ---------------------------------------------------------------------------------------- building
 
 qg_tensor_type gradient_type(const gradient *g, qg_node x) {
     return x == QG_NODE_NONE ? (qg_tensor_type){0} : g->made->nodes[x].type;
@@ -69,8 +68,7 @@ void gradient_contribute(gradient *g, qg_node node, qg_node contribution) {
     *sum = *sum == QG_NODE_NONE ? contribution : qg_graph_add(g->made, *sum, contribution);
 }
 
-// -------------------------------------------------------------------------------------- what is
-// asked
+// ----------------------------------------------------------------------------------- what is asked
 
 static qg_status check_loss(const qg_graph *graph, qg_node loss) {
     char text[QG_TENSOR_TEXT_SIZE];
@@ -134,8 +132,7 @@ static qg_status check_recipe(const char *recipe) {
     return qg_fail(status, "recipe of gradients: %s", detail);
 }
 
-// ---------------------------------------------------------------------------------------- the
-// sweep
+// --------------------------------------------------------------------------------------- the sweep
 
 static bool passes_on(const gradient *g, const graph_node *node) {
     for (int32_t i = 0; i < node->input_count; i++)
@@ -193,8 +190,7 @@ static qg_status sweep(gradient *g, qg_node loss) {
     return status;
 }
 
-// ------------------------------------------------------------------------------------------
-// outputs
+// ----------------------------------------------------------------------------------------- outputs
 
 // Names the gradient of a node and makes it an output: zeros where nothing was contributed, a node
 // of its own where it is another's gradient, too.

@@ -30,8 +30,7 @@ static qg_node number(const step *s, int value) {
     return gradient_filled(s->g, (qg_tensor_type){.dtype = s->node->type.dtype}, value);
 }
 
-// -------------------------------------------------------------------------------------
-// combinations
+// ------------------------------------------------------------------------------------ combinations
 
 // x, of the broadcast shape, summed over the axes along which a tensor of this type was repeated.
 static qg_node unbroadcast(const step *s, qg_node x, const qg_tensor_type *type) {
@@ -87,8 +86,7 @@ static void of_reshape(const step *s) { give(s, 0, shaped(s, s->dy, type_of(s, 0
 
 static void of_cast(const step *s) { give(s, 0, gradient_cast(s->g, s->dy, type_of(s, 0)->dtype)); }
 
-// --------------------------------------------------------------------------------------
-// activations
+// ------------------------------------------------------------------------------------- activations
 
 // dy times the derivative, in one op of x and dy.
 static void of_activation(const step *s, qg_graph_op op) {
@@ -103,8 +101,7 @@ static void of_tanh(const step *s) {
     give(s, 0, qg_graph_multiply(s->made, s->dy, slope));
 }
 
-// ---------------------------------------------------------------------------------------
-// reductions
+// -------------------------------------------------------------------------------------- reductions
 
 // The input's shape with the extents along the reduced axes replaced: by 1, or all others by 1.
 static qg_tensor_type reduced_type(const step *s, bool reduced_are_one) {
@@ -148,8 +145,7 @@ static void of_max(const step *s) {
          qg_graph_add_node(s->made, QG_GRAPH_REDUCE_MAX_GRADIENT, 3, inputs, &attributes, NULL));
 }
 
-// ---------------------------------------------------------------------------------------- the
-// table
+// --------------------------------------------------------------------------------------- the table
 
 // Codes that are moved take the tensor that they stand for along, unless there are two for an
 // element.

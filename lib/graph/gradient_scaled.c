@@ -9,7 +9,6 @@
 #include "gradient_internal.h"
 
 #include <qg_memory.h>
-#include <qg_recipe_name.h>
 
 #include <string.h>
 
@@ -29,15 +28,12 @@ bool gradient_passes(const graph_node *node, int32_t i) {
     }
 }
 
-// -----------------------------------------------------------------------------------------
-// operands
+// ---------------------------------------------------------------------------------------- operands
 
 // Quantized for the backward pass. Each stochastic rounding has random numbers of its own.
 static qg_scaled quantized(gradient *g, qg_node x, const char *recipe) {
-    qg_recipe parsed;
     qg_scaled out = qg_graph_quantize(g->made, x, recipe);
-    if (out.codes != QG_NODE_NONE && qg_recipe_parse(recipe, &parsed) == QG_OK &&
-        qg_rounding_is_stochastic(parsed.conversion.rounding))
+    if (out.codes != QG_NODE_NONE && graph_rounds_stochastically(recipe))
         g->made->nodes[out.codes].attributes.seed = g->next_seed++;
     return out;
 }
@@ -78,8 +74,7 @@ static qg_node times(gradient *g, qg_node x, gradient_operand *operand) {
                                   QG_NODE_NONE, QG_DTYPE_FP32);
 }
 
-// -----------------------------------------------------------------------------------------
-// products
+// ---------------------------------------------------------------------------------------- products
 
 static qg_node identity_matrix(gradient *g, int64_t n) {
     void *values;
@@ -143,8 +138,7 @@ static qg_status of_product(gradient *g, const graph_node *node, qg_node dy) {
     return QG_OK;
 }
 
-// ---------------------------------------------------------------------------------------- the
-// table
+// --------------------------------------------------------------------------------------- the table
 
 // Two planes of codes that were reshaped and read as one stand for another tensor than x.
 static qg_status of_quantize(gradient *g, const graph_node *node, qg_node dy) {

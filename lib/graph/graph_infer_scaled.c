@@ -25,6 +25,12 @@ static qg_status read_recipe(const char *text, qg_recipe *out) {
     return qg_recipe_parse(text, out);
 }
 
+bool graph_rounds_stochastically(const char *recipe) {
+    qg_recipe parsed;
+    return read_recipe(recipe, &parsed) == QG_OK &&
+           qg_rounding_is_stochastic(parsed.conversion.rounding);
+}
+
 // ------------------------------------------------------------------------------------------ shapes
 
 static qg_tensor_type scale_type(const qg_recipe *recipe, const qg_shape *shape) {

@@ -4,9 +4,9 @@
 
 #include <qg_graph.h>
 
-// Values of a constant or parameter, shared by graphs.
+// Values of a constant or parameter, shared by graphs, which threads may copy and free.
 typedef struct graph_values {
-    int64_t users;
+    _Atomic int64_t users;
     const void *bytes;
     void *owned; // bytes, or NULL: borrowed
 } graph_values;
@@ -28,7 +28,7 @@ enum {
     GRAPH_DETAIL_SIZE = 512,
     GRAPH_NAME_MOST = 255,
     GRAPH_OWN_NAME_SIZE = 64,
-    GRAPH_INPUTS_MOST = 64, // of any op in QG_GRAPH_OP_TABLE
+    GRAPH_INPUTS_MOST = 64, // of any op
     GRAPH_NODES_MOST = 1 << 20
 };
 
@@ -69,7 +69,22 @@ bool graph_name_is_own(qg_graph_op op, const char *name);
 qg_status graph_grow_places(qg_graph *graph);
 void graph_put_place(qg_graph *graph, qg_node place);
 
-// ------------------------------------------------------------------------------------- attributes
+// -------------------------------------------------------------------------------- traits of ops
+
+// What computes an op.
+typedef enum graph_op_kind {
+    GRAPH_FLOAT,  // run_float, in binary32
+    GRAPH_MOVE,   // run_move: bytes of any dtype
+    GRAPH_SCALED, // a backend
+    GRAPH_GIVEN   // nothing: values come from elsewhere
+} graph_op_kind;
+
+// What qg_graph_lower_precision makes of an op in fp32.
+typedef enum graph_op_lowering {
+    GRAPH_KEEPS,   // stays
+    GRAPH_FOLLOWS, // computes in the low dtype where an input does
+    GRAPH_LOWERED  // computes in the low dtype
+} graph_op_lowering;
 
 // What an op has of qg_attributes, and of values.
 enum {
@@ -85,9 +100,16 @@ enum {
     GRAPH_HAS_SEED = 1 << 9,
     GRAPH_HAS_RECIPE = 1 << 10,
     GRAPH_HAS_RECIPE_B = 1 << 11,
-    GRAPH_HAS_VALUES = 1 << 12
+    GRAPH_HAS_VALUES = 1 << 12,
+    GRAPH_HAS_PRODUCT = GRAPH_HAS_DTYPE | GRAPH_HAS_RECIPE | GRAPH_HAS_RECIPE_B
 };
-unsigned graph_op_has(qg_graph_op op);
+
+typedef struct graph_op_traits {
+    graph_op_kind kind;
+    graph_op_lowering lowering;
+    unsigned has; // GRAPH_HAS_*
+} graph_op_traits;
+const graph_op_traits *graph_traits_of(qg_graph_op op);
 
 // The attributes that the op has, all else zero, also past ranks and the ends of texts.
 qg_attributes graph_used_attributes(qg_graph_op op, const qg_attributes *attributes);
@@ -113,9 +135,11 @@ qg_status graph_infer_scaled(qg_graph_op op, int32_t count, const qg_tensor_type
 
 // Whether the op has values of its own: parameter, constant.
 static inline bool graph_op_has_values(qg_graph_op op) {
-    return op == QG_GRAPH_PARAMETER || op == QG_GRAPH_CONSTANT;
+    return graph_traits_of(op)->has & GRAPH_HAS_VALUES;
 }
-static inline bool graph_op_is_scaled(qg_graph_op op) { return op >= QG_GRAPH_SCALED_TENSOR_SCALE; }
+static inline bool graph_op_is_scaled(qg_graph_op op) {
+    return graph_traits_of(op)->kind == GRAPH_SCALED;
+}
 
 // -------------------------------------------------------------------------------------- appending
 
@@ -134,6 +158,15 @@ qg_node graph_copy_node(qg_graph *graph, const qg_graph *from, qg_node node, con
 // status and the graph are good and the graph verifies, frees it and keeps the detail.
 qg_status graph_finish_pass(qg_graph *made, const qg_graph *from, const qg_node *map,
                             qg_status status, qg_graph **out);
+
+// Whether `scale` is what the op (of a scale) finds for x by this recipe.
+bool graph_is_scale_of(const qg_graph *graph, qg_node scale, qg_graph_op op, qg_node x,
+                       const char *recipe);
+// Whether a scaled_quantize takes the scales that its own input has by its own recipe.
+bool graph_has_own_scales(const qg_graph *graph, const graph_node *quantize);
+
+// Of a recipe that a graph can have.
+bool graph_rounds_stochastically(const char *recipe);
 
 // Where the operands of scaled products lie among their inputs. Absent ones: -1.
 typedef struct graph_product_inputs {

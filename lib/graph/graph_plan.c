@@ -25,20 +25,6 @@ static qg_status mark_needed(const qg_graph *graph, bool keep, graph_place *plac
 
 // ----------------------------------------------------------------------------------- quantizations
 
-// Whether `scale` is what op finds for the quantization's own input and recipe.
-static bool is_own(const qg_graph *graph, const graph_node *quantize, qg_node scale,
-                   qg_graph_op op) {
-    const graph_node *node = &graph->nodes[scale];
-    return node->op == op && node->inputs[0] == quantize->inputs[0] &&
-           strcmp(node->attributes.recipe, quantize->attributes.recipe) == 0;
-}
-
-static bool has_own_scales(const qg_graph *graph, const graph_node *quantize) {
-    return is_own(graph, quantize, quantize->inputs[1], QG_GRAPH_SCALED_QUANT_SCALE) &&
-           (quantize->input_count < 3 ||
-            is_own(graph, quantize, quantize->inputs[2], QG_GRAPH_SCALED_TENSOR_SCALE));
-}
-
 // Whether a second quantization finds the scales that the first one of another seed found.
 static bool finds_same_scale(const graph_node *quantize) {
     qg_recipe recipe;
@@ -57,7 +43,7 @@ static void join_partners(const qg_graph *graph, qg_node quantize, graph_place *
     const graph_node *node = &graph->nodes[quantize];
     qg_node scale = node->inputs[1],
             tensor = node->input_count > 2 ? node->inputs[2] : QG_NODE_NONE;
-    if (!has_own_scales(graph, node))
+    if (!graph_has_own_scales(graph, node))
         return;
     if (is_taken(places, scale)) {
         if (finds_same_scale(node))
@@ -123,26 +109,20 @@ static qg_status too_large(void) {
     return qg_fail(QG_ERROR_OVERFLOW, "the buffers of the graph exceed 2^63 - 1 bytes");
 }
 
-// Room for values as binary32 that are not.
-static int64_t scratch_of(const qg_tensor_type *type) {
-    if (type->dtype != QG_DTYPE_FP16 && type->dtype != QG_DTYPE_BF16)
-        return 0;
-    int64_t bytes = qg_tensor_bytes(type);
-    return bytes > INT64_MAX / 4 ? INT64_MAX : graph_plan_room(2 * bytes);
-}
-
 static qg_status measure(const qg_graph *graph, graph_plan *plan) {
     bool fits = true;
     for (qg_node i = 0; i < graph->count && fits; i++) {
         const graph_node *node = &graph->nodes[i];
         graph_place *place = &plan->places[i];
-        int64_t scratch = scratch_of(&node->type);
+        int64_t scratch = graph_plan_scratch(&node->type);
         if (has_buffer(node, place))
             place->bytes = graph_plan_room(qg_tensor_bytes(&node->type));
         fits = qg_size_add(plan->without_reuse, place->bytes, &plan->without_reuse);
         for (int32_t j = 0; j < node->input_count && fits; j++)
-            fits = qg_size_add(scratch, scratch_of(&graph->nodes[node->inputs[j]].type), &scratch);
-        if (place->needed && !graph_op_is_scaled(node->op) && scratch > plan->scratch)
+            fits = qg_size_add(scratch, graph_plan_scratch(&graph->nodes[node->inputs[j]].type),
+                               &scratch);
+        bool widens = place->needed && graph_traits_of(node->op)->kind == GRAPH_FLOAT;
+        if (widens && scratch > plan->scratch)
             plan->scratch = scratch;
     }
     return fits ? QG_OK : too_large();

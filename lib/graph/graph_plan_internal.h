@@ -31,4 +31,15 @@ void graph_plan_free(graph_plan *plan);
 // Room of `bytes` in scratch or among buffers.
 static inline int64_t graph_plan_room(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
+// Whether float ops take and give the values as binary32 in scratch.
+static inline bool graph_is_narrow(const qg_tensor_type *type) {
+    return type->dtype == QG_DTYPE_FP16 || type->dtype == QG_DTYPE_BF16;
+}
+
+// Room for that, 0 where it is not needed.
+static inline int64_t graph_plan_scratch(const qg_tensor_type *type) {
+    int64_t bytes = graph_is_narrow(type) ? qg_tensor_bytes(type) : 0;
+    return bytes > INT64_MAX / 4 ? INT64_MAX : graph_plan_room(2 * bytes);
+}
+
 #endif

@@ -23,7 +23,7 @@ static void print_places(FILE *f, const char *key, const int64_t *places, int32_
 // The type holds what reshape, cast and scaled products have of one.
 static void print_attributes(FILE *f, const graph_node *node) {
     const qg_attributes *a = &node->attributes;
-    unsigned has = graph_op_has(node->op);
+    unsigned has = graph_traits_of(node->op)->has;
     if (has & GRAPH_HAS_AXES)
         print_axes(f, a);
     if (has & GRAPH_HAS_BEGIN)
@@ -84,7 +84,7 @@ static void print_node(FILE *f, const qg_graph *graph, qg_node place) {
     qg_tensor_text(&node->type, type);
     fprintf(f, "%s %s", node->input_count ? ")" : "", type);
     print_attributes(f, node);
-    if (graph_op_has(node->op) & GRAPH_HAS_VALUES)
+    if (graph_traits_of(node->op)->has & GRAPH_HAS_VALUES)
         print_values(f, graph, place);
     fprintf(f, "\n");
 }

@@ -245,7 +245,7 @@ static qg_status read_attribute(text_line *line, text_word word, told_node *node
     int key = find_listed(word, key_listed);
     if (key < 0)
         return unknown("attribute", word, key_listed);
-    if (!(graph_op_has(node->op) & KEYS[key].has))
+    if (!(graph_traits_of(node->op)->has & KEYS[key].has))
         return qg_fail(QG_ERROR_DATA, "it has no attribute %s", KEYS[key].key);
     if (node->given & KEYS[key].has)
         return qg_fail(QG_ERROR_DATA, "attribute %s is there twice", KEYS[key].key);
@@ -296,7 +296,7 @@ static qg_status read_elements(text_line *line, told_node *node) {
 // ------------------------------------------------------------------------------------------- nodes
 
 static qg_status check_given(const told_node *node) {
-    unsigned missing = graph_op_has(node->op) & ~node->given;
+    unsigned missing = graph_traits_of(node->op)->has & ~node->given;
     for (int i = 0; i < KEY_COUNT; i++)
         if (missing & KEYS[i].has && !KEYS[i].has_default)
             return qg_fail(QG_ERROR_DATA, "attribute %s is missing", KEYS[i].key);
@@ -318,7 +318,7 @@ static qg_status read_attributes(text_line *line, told_node *node) {
 }
 
 static void attributes_of_type(told_node *node) {
-    unsigned has = graph_op_has(node->op);
+    unsigned has = graph_traits_of(node->op)->has;
     if (has & (GRAPH_HAS_TYPE | GRAPH_HAS_SHAPE | GRAPH_HAS_DTYPE))
         node->attributes.type = node->type;
 }

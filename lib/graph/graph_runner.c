@@ -12,12 +12,13 @@
 
 struct qg_graph_runner {
     const qg_graph *graph;
+    int32_t count; // of nodes
     run_scaled scaled;
     graph_plan plan;
     char *buffers;       // plan.bytes, then plan.scratch
     const void **values; // (nodes) where they are
     const void **feeds;  // (nodes) of this run's inputs
-    const char **impl;   // (nodes)
+    char **impl;         // (nodes) NULL: nothing ran
     bool keep, has_run;
 };
 
@@ -53,7 +54,7 @@ static qg_status set_options(qg_graph_runner *r, const qg_graph_run_options *opt
 static qg_status check_products(const qg_graph_runner *r) {
     const qg_tensor_type *types[GRAPH_INPUTS_MOST];
     qg_status status = QG_OK;
-    for (qg_node i = 0; i < r->graph->count && !status; i++) {
+    for (qg_node i = 0; i < r->count && !status; i++) {
         const graph_node *node = &r->graph->nodes[i];
         if (node->op != QG_GRAPH_SCALED_MATMUL && node->op != QG_GRAPH_SCALED_GROUPED_MATMUL)
             continue;
@@ -65,7 +66,7 @@ static qg_status check_products(const qg_graph_runner *r) {
 }
 
 static qg_status allocate(qg_graph_runner *r) {
-    size_t count = (size_t)r->graph->count;
+    size_t count = (size_t)r->count;
     int64_t bytes;
     void *room;
     r->values = calloc(count, sizeof *r->values);
@@ -81,10 +82,9 @@ static qg_status allocate(qg_graph_runner *r) {
 }
 
 static void find_values(qg_graph_runner *r) {
-    for (qg_node i = 0; i < r->graph->count; i++) {
+    for (qg_node i = 0; i < r->count; i++) {
         const graph_node *node = &r->graph->nodes[i];
         const graph_place *place = &r->plan.places[i];
-        r->impl[i] = "";
         if (graph_op_has_values(node->op))
             r->values[i] = node->values->bytes;
         else if (place->bytes > 0)
@@ -115,6 +115,7 @@ qg_status qg_graph_runner_create(const qg_graph *graph, const qg_graph_run_optio
     if (!r)
         return qg_fail(QG_ERROR_MEMORY, "no memory for a runner");
     r->graph = graph;
+    r->count = graph->count;
     qg_status status = prepare(r, options);
     if (status) {
         qg_graph_runner_free(r);
@@ -126,6 +127,8 @@ qg_status qg_graph_runner_create(const qg_graph *graph, const qg_graph_run_optio
 void qg_graph_runner_free(qg_graph_runner *runner) {
     if (!runner)
         return;
+    for (int32_t i = 0; i < runner->count && runner->impl; i++)
+        free(runner->impl[i]);
     graph_plan_free(&runner->plan);
     qg_release(runner->buffers);
     free(runner->values);
@@ -151,10 +154,10 @@ static qg_status take_feed(qg_graph_runner *r, const qg_graph_feed *feed) {
 
 static qg_status take_feeds(qg_graph_runner *r, int32_t count, const qg_graph_feed *feeds) {
     qg_status status = QG_OK;
-    memset(r->feeds, 0, (size_t)r->graph->count * sizeof *r->feeds);
+    memset(r->feeds, 0, (size_t)r->count * sizeof *r->feeds);
     for (int32_t i = 0; i < count && !status; i++)
         status = take_feed(r, &feeds[i]);
-    for (qg_node i = 0; i < r->graph->count && !status; i++)
+    for (qg_node i = 0; i < r->count && !status; i++)
         if (r->graph->nodes[i].op == QG_GRAPH_INPUT && !r->feeds[i])
             status =
                 qg_fail(QG_ERROR_ARGUMENT, "input '%.255s' is not given", r->graph->nodes[i].name);
@@ -162,10 +165,6 @@ static qg_status take_feeds(qg_graph_runner *r, int32_t count, const qg_graph_fe
 }
 
 // ------------------------------------------------------------------------------------------- steps
-
-static bool is_narrow(const qg_tensor_type *type) {
-    return type->dtype == QG_DTYPE_FP16 || type->dtype == QG_DTYPE_BF16;
-}
 
 static void *buffer_of(const qg_graph_runner *r, qg_node node) {
     return node == QG_NODE_NONE || r->plan.places[node].bytes == 0
@@ -176,7 +175,7 @@ static void *buffer_of(const qg_graph_runner *r, qg_node node) {
 // Room for `type` as binary32, cut from scratch.
 static float *take_scratch(char **scratch, const qg_tensor_type *type) {
     char *taken = *scratch;
-    *scratch += graph_plan_room(2 * qg_tensor_bytes(type));
+    *scratch += graph_plan_scratch(type);
     return (float *)(void *)taken;
 }
 
@@ -186,16 +185,28 @@ static qg_status run_in_float(const qg_graph_runner *r, const graph_node *node, 
     char *scratch = r->buffers + r->plan.bytes;
     qg_status status = QG_OK;
     for (int32_t i = 0; i < node->input_count && !status; i++) {
-        if (!is_narrow(in[i].type))
+        if (!graph_is_narrow(in[i].type))
             continue;
         float *wide = take_scratch(&scratch, in[i].type);
         status = run_widen(in[i].type, in[i].values, threads, wide);
         in[i].values = wide;
     }
-    float *values = is_narrow(&node->type) ? take_scratch(&scratch, &node->type) : out;
+    float *values = graph_is_narrow(&node->type) ? take_scratch(&scratch, &node->type) : out;
     if (!status)
         status = run_float(node, in, threads, values);
     return status ? status : run_round(&node->type, values, threads, out);
+}
+
+// A copy: a backend's text may be gone with its next call.
+static qg_status keep_impl(qg_graph_runner *r, qg_node node, const char *impl) {
+    if (r->impl[node] && strcmp(r->impl[node], impl) == 0)
+        return QG_OK;
+    char *copy = strdup(impl);
+    if (!copy)
+        return qg_fail(QG_ERROR_MEMORY, "no memory for the name of what ran");
+    free(r->impl[node]);
+    r->impl[node] = copy;
+    return QG_OK;
 }
 
 // A quantization with the scales that it finds.
@@ -209,26 +220,28 @@ static qg_status run_partners(qg_graph_runner *r, qg_node step, const run_input 
         run_quantize(&r->scaled, &r->graph->nodes[node], x, buffer_of(r, place->codes),
                      buffer_of(r, place->scale), buffer_of(r, place->tensor_scale), &impl);
     const qg_node partners[3] = {place->codes, place->scale, place->tensor_scale};
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3 && !status; i++)
         if (partners[i] != QG_NODE_NONE)
-            r->impl[partners[i]] = impl;
+            status = keep_impl(r, partners[i], impl);
     return status;
 }
 
 static qg_status run_in_backend(qg_graph_runner *r, qg_node place, const run_input *in) {
     const graph_node *node = &r->graph->nodes[place];
+    const graph_place *at = &r->plan.places[place];
+    const char *impl = "";
     void *out = buffer_of(r, place);
-    switch (node->op) {
-    case QG_GRAPH_SCALED_QUANTIZE:
-        if (r->plan.places[place].codes == QG_NODE_NONE)
-            return run_encode(&r->scaled, node, in, out, &r->impl[place]);
+    qg_status status;
+    if (at->codes != QG_NODE_NONE || at->scale != QG_NODE_NONE || at->tensor_scale != QG_NODE_NONE)
         return run_partners(r, place, in);
-    case QG_GRAPH_SCALED_QUANT_SCALE:
-    case QG_GRAPH_SCALED_TENSOR_SCALE: return run_partners(r, place, in);
+    switch (node->op) {
+    case QG_GRAPH_SCALED_QUANTIZE: status = run_encode(&r->scaled, node, in, out, &impl); break;
     case QG_GRAPH_SCALED_DEQUANTIZE:
-        return run_dequantize(&r->scaled, node, in, out, &r->impl[place]);
-    default: return run_product(&r->scaled, node, in, out, &r->impl[place]);
+        status = run_dequantize(&r->scaled, node, in, out, &impl);
+        break;
+    default: status = run_product(&r->scaled, node, in, out, &impl);
     }
+    return status ? status : keep_impl(r, place, impl);
 }
 
 static void run_input_node(qg_graph_runner *r, qg_node place) {
@@ -244,19 +257,15 @@ static qg_status compute(qg_graph_runner *r, qg_node place) {
     run_input in[GRAPH_INPUTS_MOST];
     for (int32_t i = 0; i < node->input_count; i++)
         in[i] = (run_input){&r->graph->nodes[node->inputs[i]].type, r->values[node->inputs[i]]};
-    switch (node->op) {
-    case QG_GRAPH_INPUT: run_input_node(r, place); return QG_OK;
-    case QG_GRAPH_PARAMETER:
-    case QG_GRAPH_CONSTANT: return QG_OK;
-    case QG_GRAPH_TRANSPOSE:
-    case QG_GRAPH_RESHAPE:
-    case QG_GRAPH_SLICE:
-    case QG_GRAPH_CONCATENATE:
-    case QG_GRAPH_GATHER: return run_move(node, in, r->scaled.threads, buffer_of(r, place));
+    switch (graph_traits_of(node->op)->kind) {
+    case GRAPH_MOVE: return run_move(node, in, r->scaled.threads, buffer_of(r, place));
+    case GRAPH_SCALED: return run_in_backend(r, place, in);
+    case GRAPH_FLOAT: return run_in_float(r, node, in, buffer_of(r, place));
     default: break;
     }
-    return graph_op_is_scaled(node->op) ? run_in_backend(r, place, in)
-                                        : run_in_float(r, node, in, buffer_of(r, place));
+    if (node->op == QG_GRAPH_INPUT)
+        run_input_node(r, place);
+    return QG_OK;
 }
 
 static qg_status run_step(qg_graph_runner *r, qg_node place) {
@@ -267,7 +276,7 @@ static qg_status run_step(qg_graph_runner *r, qg_node place) {
 qg_status qg_graph_runner_run(qg_graph_runner *runner, int32_t count, const qg_graph_feed *feeds) {
     qg_status status = take_feeds(runner, count, feeds);
     qg_fp_state saved = qg_fp_enter();
-    for (qg_node i = 0; i < runner->graph->count && !status; i++)
+    for (qg_node i = 0; i < runner->count && !status; i++)
         if (runner->plan.places[i].needed && runner->plan.places[i].step == i)
             status = run_step(runner, i);
     qg_fp_leave(saved);
@@ -278,7 +287,7 @@ qg_status qg_graph_runner_run(qg_graph_runner *runner, int32_t count, const qg_g
 // ----------------------------------------------------------------------------------------- looking
 
 const void *qg_graph_runner_values(const qg_graph_runner *runner, qg_node node) {
-    if (!runner->has_run || node < 0 || node >= runner->graph->count)
+    if (!runner->has_run || node < 0 || node >= runner->count)
         return NULL;
     const graph_place *place = &runner->plan.places[node];
     return place->needed && place->last == INT32_MAX ? runner->values[node] : NULL;
@@ -294,5 +303,6 @@ const qg_graph *graph_runner_graph(const qg_graph_runner *runner) { return runne
 int graph_runner_threads(const qg_graph_runner *runner) { return runner->scaled.threads; }
 
 const char *qg_graph_runner_impl(const qg_graph_runner *runner, qg_node node) {
-    return node < 0 || node >= runner->graph->count ? "" : runner->impl[node];
+    bool known = node >= 0 && node < runner->count && runner->impl[node];
+    return known ? runner->impl[node] : "";
 }

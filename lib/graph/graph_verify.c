@@ -6,6 +6,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define INPUTS_FIT(ID, name, fewest, most, what)                                                   \
+    _Static_assert((most) <= GRAPH_INPUTS_MOST, "too many inputs: " name);
+QG_GRAPH_OP_TABLE(INPUTS_FIT)
+#undef INPUTS_FIT
+
 static qg_status check_inputs(qg_node place, qg_graph_op op, int32_t count, const qg_node *inputs) {
     const qg_graph_op_info *info = qg_graph_op_describe(op);
     if (count < info->fewest || count > info->most)
@@ -17,15 +22,27 @@ static qg_status check_inputs(qg_node place, qg_graph_op op, int32_t count, cons
     return QG_OK;
 }
 
+bool graph_is_scale_of(const qg_graph *graph, qg_node scale, qg_graph_op op, qg_node x,
+                       const char *recipe) {
+    const graph_node *node = &graph->nodes[scale];
+    return node->op == op && node->inputs[0] == x && strcmp(node->attributes.recipe, recipe) == 0;
+}
+
+bool graph_has_own_scales(const qg_graph *graph, const graph_node *quantize) {
+    const qg_node *inputs = quantize->inputs;
+    const char *recipe = quantize->attributes.recipe;
+    return graph_is_scale_of(graph, inputs[1], QG_GRAPH_SCALED_QUANT_SCALE, inputs[0], recipe) &&
+           (quantize->input_count < 3 ||
+            graph_is_scale_of(graph, inputs[2], QG_GRAPH_SCALED_TENSOR_SCALE, inputs[0], recipe));
+}
+
 // Rules whose factor the stored scale does not determine need the scale of their own input.
 static qg_status check_own_scale(const qg_graph *graph, const qg_node *inputs, const char *text) {
     qg_recipe recipe;
     qg_status status = qg_recipe_parse(text, &recipe);
     if (status || recipe.rule != QG_RULE_AMAX_MUL)
         return status;
-    const graph_node *scale = &graph->nodes[inputs[1]];
-    if (scale->op == QG_GRAPH_SCALED_QUANT_SCALE && scale->inputs[0] == inputs[0] &&
-        strcmp(scale->attributes.recipe, text) == 0)
+    if (graph_is_scale_of(graph, inputs[1], QG_GRAPH_SCALED_QUANT_SCALE, inputs[0], text))
         return QG_OK;
     return qg_fail(
         QG_ERROR_ARGUMENT,

@@ -35,8 +35,7 @@ typedef struct insertion {
     qg_scaling_report report;
 } insertion;
 
-// ---------------------------------------------------------------------------------------
-// transposes
+// -------------------------------------------------------------------------------------- transposes
 
 static bool is_identity(const int32_t *axes, int32_t rank) {
     for (int32_t i = 0; i < rank; i++)
@@ -96,14 +95,7 @@ static qg_node undo_all(qg_graph *graph, qg_node x, int32_t *axes) {
     return cast_once(graph, undo_transposes(graph, n->inputs[0], axes), (qg_dtype)n->type.dtype);
 }
 
-// -----------------------------------------------------------------------------------------
-// operands
-
-static bool is_stochastic(const char *recipe, const qg_tensor_type *x) {
-    qg_scaled_shape shape;
-    return qg_scaled_shape_of(recipe, x, &shape) == QG_OK &&
-           qg_rounding_is_stochastic(shape.recipe.conversion.rounding);
-}
+// ---------------------------------------------------------------------------------------- operands
 
 static const qg_scaled NOTHING = {QG_NODE_NONE, QG_NODE_NONE, QG_NODE_NONE, NULL};
 
@@ -119,7 +111,7 @@ static qg_scaled quantized(insertion *s, qg_node x, const char *recipe) {
     qg_scaled scaled = qg_graph_quantize(made, x, recipe);
     if (scaled.codes == QG_NODE_NONE)
         return NOTHING;
-    if (is_stochastic(recipe, &made->nodes[x].type))
+    if (graph_rounds_stochastically(recipe))
         made->nodes[scaled.codes].attributes.seed =
             s->scaling->seed + (uint64_t)s->number + (uint64_t)s->report.quantized;
     s->quantizations[s->quantization_count++] = (quantization){x, scaled};
@@ -155,8 +147,7 @@ static qg_scaled operand(insertion *s, qg_node x, bool swapped, const char *reci
     return scaled;
 }
 
-// -----------------------------------------------------------------------------------------
-// products
+// ---------------------------------------------------------------------------------------- products
 
 // The scaled product takes name and dtype of the product.
 static qg_status rewrite(insertion *s, qg_node product) {
@@ -180,19 +171,12 @@ static qg_status rewrite(insertion *s, qg_node product) {
     return QG_OK;
 }
 
-static bool is_scale_of(const graph_node *scale, qg_node x, const char *recipe) {
-    return (scale->op == QG_GRAPH_SCALED_QUANT_SCALE ||
-            scale->op == QG_GRAPH_SCALED_TENSOR_SCALE) &&
-           scale->inputs[0] == x && strcmp(scale->attributes.recipe, recipe) == 0;
-}
-
 // A quantization of the old graph serves products, too, if its scales are its own.
 static void remember_quantization(insertion *s, qg_node codes, const char *recipe) {
     const qg_graph *made = s->pass.made;
     const graph_node *n = &made->nodes[codes];
-    for (int32_t i = 1; i < n->input_count; i++)
-        if (!is_scale_of(&made->nodes[n->inputs[i]], n->inputs[0], recipe))
-            return;
+    if (!graph_has_own_scales(made, n))
+        return;
     s->quantizations[s->quantization_count++] = (quantization){
         .x = n->inputs[0],
         .scaled = {.codes = codes,
@@ -255,8 +239,7 @@ static qg_status drop_views(const qg_graph *from, const qg_graph *made, qg_graph
     return status;
 }
 
-// --------------------------------------------------------------------------------------------
-// entry
+// ------------------------------------------------------------------------------------------- entry
 
 static qg_status check_recipe(const char *what, const char *recipe) {
     static const qg_tensor_type ANY = {

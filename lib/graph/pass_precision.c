@@ -13,35 +13,6 @@ typedef struct lowering {
     bool *lowered; // computes in the low dtype
 } lowering;
 
-// What combines or moves values follows its inputs: what is fp32 all around (the table of a gather,
-// a mask times -1e38) stays so and is rounded once, where a product takes it.
-static bool follows_inputs(qg_graph_op op) {
-    switch (op) {
-    case QG_GRAPH_ADD:
-    case QG_GRAPH_SUBTRACT:
-    case QG_GRAPH_MULTIPLY:
-    case QG_GRAPH_MAXIMUM:
-    case QG_GRAPH_TRANSPOSE:
-    case QG_GRAPH_RESHAPE:
-    case QG_GRAPH_SLICE:
-    case QG_GRAPH_CONCATENATE:
-    case QG_GRAPH_GATHER: return true;
-    default: return false;
-    }
-}
-
-static bool is_always_lowered(qg_graph_op op) {
-    switch (op) {
-    case QG_GRAPH_MATMUL:
-    case QG_GRAPH_GELU:
-    case QG_GRAPH_RELU:
-    case QG_GRAPH_TANH:
-    case QG_GRAPH_GELU_GRADIENT:
-    case QG_GRAPH_RELU_GRADIENT: return true;
-    default: return false;
-    }
-}
-
 static bool has_lowered_input(const lowering *l, const graph_node *n) {
     for (int32_t i = 0; i < n->input_count; i++)
         if (l->lowered[n->inputs[i]])
@@ -49,9 +20,12 @@ static bool has_lowered_input(const lowering *l, const graph_node *n) {
     return false;
 }
 
+// What combines or moves values follows its inputs: what is fp32 all around (the table of a gather,
+// a mask times -1e38) stays so and is rounded once, where a product takes it.
 static bool is_lowered(const lowering *l, const graph_node *n) {
+    graph_op_lowering how = graph_traits_of(n->op)->lowering;
     return n->type.dtype == QG_DTYPE_FP32 &&
-           (is_always_lowered(n->op) || (follows_inputs(n->op) && has_lowered_input(l, n)));
+           (how == GRAPH_LOWERED || (how == GRAPH_FOLLOWS && has_lowered_input(l, n)));
 }
 
 // The image of a node in the low dtype or its own.
@@ -69,7 +43,7 @@ static qg_node image(lowering *l, qg_node node, bool low) {
 static qg_node append(lowering *l, const graph_node *n, const char *name, bool low) {
     const qg_graph *from = l->pass.from;
     qg_tensor_type type = n->type;
-    qg_node inputs[64];
+    qg_node inputs[GRAPH_INPUTS_MOST];
     for (int32_t i = 0; i < n->input_count; i++) {
         qg_node x = n->inputs[i];
         bool takes_low = n->op == QG_GRAPH_CAST ? l->lowered[x]
@@ -82,13 +56,6 @@ static qg_node append(lowering *l, const graph_node *n, const char *name, bool l
                         n->values, n->digest);
 }
 
-static bool is_output(const qg_graph *graph, qg_node node) {
-    for (int32_t i = 0; i < graph->output_count; i++)
-        if (graph->outputs[i] == node)
-            return true;
-    return false;
-}
-
 // The name goes to what computes; of an output to the cast back, which is the output.
 static void lower_node(lowering *l, qg_node node) {
     const graph_node *n = &l->pass.from->nodes[node];
@@ -99,7 +66,7 @@ static void lower_node(lowering *l, qg_node node) {
         *own = append(l, n, n->name, false);
         return;
     }
-    bool named = !is_output(l->pass.from, node);
+    bool named = !n->is_output;
     *low = append(l, n, named ? n->name : NULL, true);
     if (!named)
         *own = qg_graph_name(l->pass.made, image(l, node, false), n->name);

@@ -1,11 +1,8 @@
 // A small tensor graph: nodes with static shapes, in an order in which inputs come before users.
+// It owns every node, name and value that it is given a copy of. A builder that fails returns
+// QG_NODE_NONE, and the graph keeps the first failure: builders can be nested, those after a
+// failure do nothing, qg_graph_status tells at the end. QG_NODE_NONE from elsewhere fails.
 //
-// The graph owns every node, name and value that it is given a copy of. A builder that fails
-// returns QG_NODE_NONE, and the graph keeps the first failure: builders can be nested, those after
-// a failure do nothing, qg_graph_status tells at the end, qg_graph_free frees all of it.
-// QG_NODE_NONE from elsewhere is no input and fails.
-//
-//     qg_graph *g;
 //     qg_graph_create(&g);
 //     qg_node x = qg_graph_input(g, "x", qg_tensor(QG_DTYPE_FP32, 2, 4, 64));
 //     qg_node w = qg_graph_parameter(g, "w", qg_tensor(QG_DTYPE_FP32, 2, 64, 16), weights);
@@ -157,19 +154,19 @@ enum { QG_NODE_NONE = -1 };
 
 qg_status qg_graph_create(qg_graph **out);
 void qg_graph_free(qg_graph *graph); // NULL is fine
-// A graph of its own; values are shared.
+// A graph of its own; values are shared. The two may be used by different threads.
 qg_status qg_graph_copy(const qg_graph *graph, qg_graph **out);
 
 // QG_OK, or the first failure of a builder, which becomes qg_detail() again.
 qg_status qg_graph_status(const qg_graph *graph);
 
 // Any op. name: NULL for one of its own ("matmul_7"); letters, digits and _ . / : -, unique, at
-// most
-// 255. Checks structure, shapes and dtypes as qg_graph_verify does.
+// most 255. Checks structure, shapes and dtypes as qg_graph_verify does.
 qg_node qg_graph_add_node(qg_graph *graph, qg_graph_op op, int32_t count, const qg_node *inputs,
                           const qg_attributes *attributes, const char *name);
 
-// Values as long as the graph and its copies live; NULL: to be bound before it runs.
+// Values of a parameter are borrowed: aligned for their dtype, there as long as the graph and all
+// graphs that are made of it; NULL: to be bound before it runs.
 qg_node qg_graph_input(qg_graph *graph, const char *name, qg_tensor_type type);
 qg_node qg_graph_parameter(qg_graph *graph, const char *name, qg_tensor_type type,
                            const void *values);
@@ -202,7 +199,7 @@ qg_node qg_graph_cast(qg_graph *graph, qg_node x, qg_dtype dtype);
 // A quantized tensor: what the scaled ops take together.
 typedef struct qg_scaled {
     qg_node codes, scale, tensor_scale; // tensor_scale: QG_NODE_NONE where the recipe has none
-    const char *recipe;
+    const char *recipe; // of qg_graph_quantize, borrowed: builders that take this copy it
 } qg_scaled;
 
 // scaled_quant_scale and scaled_quantize (and scaled_tensor_scale) of x.
@@ -219,8 +216,8 @@ qg_node qg_graph_name(qg_graph *graph, qg_node node, const char *name);
 // Marks an output; a node may be one once. Returns the node.
 qg_node qg_graph_output(qg_graph *graph, qg_node node);
 
-// Gives a parameter, or a constant that was read from text, its values, borrowed.
-// QG_ERROR_ARGUMENT: no such node; its digest is known and another.
+// Gives a parameter, or a constant that was read from text, its values, borrowed as those of
+// qg_graph_parameter are. QG_ERROR_ARGUMENT: no such node; its digest is known and another; NULL.
 qg_status qg_graph_bind(qg_graph *graph, const char *name, const void *values);
 
 // ---------------------------------------------------------------------------------------- looking
@@ -245,16 +242,17 @@ int32_t qg_graph_count_op(const qg_graph *graph, qg_graph_op op);
 
 // ----------------------------------------------------------------------------------- scaled shapes
 
-// What the scaled ops need to know of a recipe text. QG_ERROR_ARGUMENT: unknown, or one that a
-// graph cannot have: codes of more than a byte, rule `delayed`.
+// What the scaled ops need to know of a recipe text and the x that is quantized. scale: fp32 or u8:
+// [1] per tensor, else [rows of blocks, columns of blocks], with a last axis of 2 for pair shifts
+// (u8) and residuals (fp32).
 typedef struct qg_scaled_shape {
     qg_recipe recipe;
     qg_tensor_type codes; // u8, as x; with two planes (2, ...)
-    qg_tensor_type
-        scale; // fp32 or u8: [1] per tensor, else [rows of blocks, columns of blocks], with
-               // a last axis of 2 for pair shifts (u8) and residuals (fp32)
+    qg_tensor_type scale;
     bool has_tensor_scale;
 } qg_scaled_shape;
+// QG_ERROR_ARGUMENT: a recipe that is unknown or that a graph cannot have: codes of more than a
+// byte, rule `delayed`; an x of rank 0, or of the largest rank with two planes. QG_ERROR_OVERFLOW.
 qg_status qg_scaled_shape_of(const char *recipe, const qg_tensor_type *x, qg_scaled_shape *out);
 
 // ------------------------------------------------------------------------------------------ verify

@@ -24,15 +24,15 @@ typedef struct qg_graph_run_options {
 
 typedef struct qg_graph_feed {
     const char *name;   // of an input
-    const void *values; // of its dtype, row-major
+    const void *values; // of its dtype and aligned for it, row-major
 } qg_graph_feed;
 
 typedef struct qg_graph_runner qg_graph_runner;
 
 // Plans buffers; the graph must outlive the runner and stay as it is. options: NULL for all zero.
-// QG_ERROR_ARGUMENT: a parameter or constant without values (named); QG_ERROR_ENVIRONMENT: a
-// backend that does not answer; QG_ERROR_UNSUPPORTED: a node that unit or backend does not take
-// (named).
+// QG_ERROR_ARGUMENT: a graph that does not verify, a parameter or constant without values (named);
+// QG_ERROR_ENVIRONMENT: a backend that does not answer; QG_ERROR_UNSUPPORTED: a product that unit
+// or backend does not take (named); QG_ERROR_OVERFLOW: buffers beyond 2^63 - 1 bytes.
 qg_status qg_graph_runner_create(const qg_graph *graph, const qg_graph_run_options *options,
                                  qg_graph_runner **out);
 void qg_graph_runner_free(qg_graph_runner *runner); // NULL is fine
@@ -41,16 +41,18 @@ void qg_graph_runner_free(qg_graph_runner *runner); // NULL is fine
 // index out of range (gather, experts; the node is named).
 qg_status qg_graph_runner_run(qg_graph_runner *runner, int32_t count, const qg_graph_feed *feeds);
 
-// Values of an output, with `keep` of any node, until the next run; NULL for others.
+// Values of an output, with `keep` of any node, until the next run; NULL for others, and unless
+// the last run went well.
 const void *qg_graph_runner_values(const qg_graph_runner *runner, qg_node node);
 // Bytes of all buffers, and what they would be without reuse.
 int64_t qg_graph_runner_bytes(const qg_graph_runner *runner, int64_t *without_reuse);
-// The backend's name for what ran at a scaled node ("scalar"), "" for others.
+// The backend's name for what ran at a scaled node ("scalar"), "" for others. Until the next run.
 const char *qg_graph_runner_impl(const qg_graph_runner *runner, qg_node node);
 
 // ------------------------------------------------------------------------------------------ errors
 
-// The error of one node: q of `runner` against x of `reference`, both as binary32.
+// The error of one node: q of `runner` against x of `reference`, both as binary32, there until
+// `each` returns.
 typedef struct qg_node_error {
     const char *name;
     qg_node node; // of runner's graph

@@ -8,7 +8,6 @@
 //     s = scaled_quant_scale(x) u8[4,2] recipe=mxfp8
 //     q = scaled_quantize(x,s) u8[4,64] recipe=mxfp8
 //     output q
-//
 // Constants of at most 64 elements are written out, each element in hexadecimal with all digits of
 // its dtype; larger ones and parameters by digest: qg_graph_bind brings their values. `#` comments.
 #ifndef QG_GRAPH_TEXT_H

@@ -2,10 +2,9 @@
 // A node's tensor is the matrix of qg_tensor_matrix; its codes and scales are the backend's buffers
 // as they are: row-major, unpacked, unpadded. Knows no format and no rule. Products:
 // run_scaled_product.c.
-#include "run_internal.h"
+#include "run_parts_internal.h"
 
 #include <qg_emulator.h>
-#include <qg_input.h>
 #include <qg_memory.h>
 #include <qg_philox.h>
 #include <qg_recipe_name.h>
@@ -58,35 +57,27 @@ qg_status run_quantize(const run_scaled *s, const graph_node *node, const run_in
     return status;
 }
 
-static qg_status widen(const run_input *x, int64_t count, float **out) {
-    void *room;
-    qg_status status = qg_allocate(&room, count, sizeof(float), "widened elements");
-    *out = room;
-    if (status)
-        return status;
-    const uint16_t *narrow = x->values;
-    bool is_bf16 = x->type->dtype == QG_DTYPE_BF16;
-    for (int64_t i = 0; i < count; i++)
-        (*out)[i] = is_bf16 ? qg_float_of_bf16(narrow[i]) : qg_float_of_fp16(narrow[i]);
-    return QG_OK;
+static qg_status widen(const run_scaled *s, const run_input *x, void **out) {
+    qg_status status =
+        qg_allocate(out, qg_tensor_elements(x->type), sizeof(float), "widened elements");
+    return status ? status : run_widen(x->type, x->values, s->threads, *out);
 }
 
 qg_status run_encode(const run_scaled *s, const graph_node *node, const run_input *in, void *codes,
                      const char **impl) {
     qg_recipe recipe;
     int64_t rows, k;
-    float *wide = NULL;
+    void *wide = NULL;
     qg_status status = qg_recipe_parse(node->attributes.recipe, &recipe);
     qg_tensor_matrix(in[0].type, &rows, &k);
     if (!status && in[0].type->dtype != QG_DTYPE_FP32)
-        status = widen(&in[0], rows * k, &wide);
-    if (status)
-        return status;
+        status = widen(s, &in[0], &wide);
     qg_quantize_options options = options_of(s, node, in[0].type);
     float tensor = node->input_count > 2 ? *(const float *)in[2].values : 1.0f;
     *impl = "emulator";
-    status = qg_emulator_encode(&recipe, &options, rows, k, wide ? wide : in[0].values,
-                                in[1].values, tensor, codes);
+    if (!status)
+        status = qg_emulator_encode(&recipe, &options, rows, k, wide ? wide : in[0].values,
+                                    in[1].values, tensor, codes);
     qg_release(wide);
     return status;
 }

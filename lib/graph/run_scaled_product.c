@@ -280,9 +280,6 @@ qg_status run_product(const run_scaled *s, const graph_node *node, const run_inp
     qg_status status = graph_product_inputs_of(node->op, &node->attributes, node->input_count, &at);
     if (status)
         return status;
-    if (!s->backend->scaled_matmul)
-        return qg_fail(QG_ERROR_UNSUPPORTED, "backend %s was built without products",
-                       s->backend->name);
     status = open_product(s, node, in, &at, &p);
     if (status)
         return status;

@@ -2,7 +2,8 @@
 //
 // `emulator` is the specification; `cpu` gives the same bytes at the speed of memory, and products
 // whose order of summation is a library's own; `cuda` does both on a GPU (qg_cuda.h). Buffers are
-// the caller's; `impl` names the variant that ran, for provenance. No I/O.
+// the caller's; `impl` names the variant that ran, for provenance: a text that stays until the
+// thread's next call. No I/O.
 #ifndef QG_BACKEND_H
 #define QG_BACKEND_H
 

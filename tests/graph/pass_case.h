@@ -13,8 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// -----------------------------------------------------------------------------------------
-// building
+// ---------------------------------------------------------------------------------------- building
 
 static qg_graph *graph; // that the test builds
 
@@ -37,8 +36,7 @@ static inline qg_node product(const char *name, qg_node a, qg_node b) {
 }
 static inline qg_node swapped(qg_node x) { return qg_graph_transpose(graph, x, (int32_t[]){1, 0}); }
 
-// ------------------------------------------------------------------------------------------
-// looking
+// ----------------------------------------------------------------------------------------- looking
 
 static inline qg_node input_of(const qg_graph *g, qg_node node, int i) {
     const qg_node *inputs;
@@ -133,8 +131,7 @@ static inline const char *operand_of(const qg_graph *g, const char *name, int si
     return qg_graph_node_name(g, input_of(g, codes, 0));
 }
 
-// ------------------------------------------------------------------------------------------
-// running
+// ----------------------------------------------------------------------------------------- running
 
 // Integers -3 .. 3 of any float dtype, indices 0 .. 1, bytes.
 static inline void fill_integers(uint64_t seed, const qg_tensor_type *type, void *out) {

@@ -66,8 +66,7 @@ static inline qg_node random_clamp(random_graph *r, qg_node x) {
     return qg_graph_multiply(r->g, qg_graph_maximum(r->g, x, least), minus);
 }
 
-// ----------------------------------------------------------------------------------------------
-// ops
+// --------------------------------------------------------------------------------------------- ops
 
 static inline qg_node random_transposed(random_graph *r, qg_node x) {
     int32_t rank = random_type(r, x)->rank, axes[QG_RANK_MOST];

@@ -42,6 +42,14 @@ static inline void check_refused(const char *sources, const refused_line *refuse
     check_text_refused(text, prefix, refused->message);
 }
 
+static inline void check_all_refused(const char *sources, const refused_line *rows, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        check_refused(sources, &rows[i]);
+}
+
+// Of a test whose source lines are SOURCES.
+#define ARE_REFUSED(rows) check_all_refused(SOURCES, rows, sizeof(rows) / sizeof((rows)[0]))
+
 // The node is taken.
 static inline void check_taken(const char *sources, const char *line) {
     char text[4096];

@@ -3,8 +3,7 @@
 #include <gradient_case.h>
 #include <run_suite.h>
 
-// ---------------------------------------------------------------------------------------- what
-// stays
+// -------------------------------------------------------------------------------------- what stays
 
 START_TEST(forward_nodes_keep_their_places_names_and_inputs) {
     qg_graph *g = empty();
@@ -60,8 +59,7 @@ START_TEST(values_of_parameters_are_shared) {
 }
 END_TEST
 
-// --------------------------------------------------------------------------------------- what is
-// added
+// ----------------------------------------------------------------------------------- what is added
 
 // x -> matmul w -> + b -> gelu -> matmul v -> loss, all of rank 2.
 static qg_node two_layers(qg_graph *g, qg_node *w, qg_node *b, qg_node *v) {

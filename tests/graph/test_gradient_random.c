@@ -37,8 +37,7 @@ static void put(pool *p, qg_node node, int degree, double bound) {
     p->bound[p->count++] = bound;
 }
 
-// -------------------------------------------------------------------------------------------
-// growing
+// ----------------------------------------------------------------------------------------- growing
 
 static bool broadcasts(const qg_tensor_type *a, const qg_tensor_type *b) {
     for (int32_t back = 1; back <= a->rank && back <= b->rank; back++) {
@@ -133,8 +132,7 @@ static qg_node loss_of(pool *p) {
     return loss;
 }
 
-// ----------------------------------------------------------------------------------------
-// comparison
+// -------------------------------------------------------------------------------------- comparison
 
 typedef struct trial {
     qg_graph *graph;

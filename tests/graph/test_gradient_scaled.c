@@ -96,8 +96,7 @@ START_TEST(gradients_of_a_product_do_not_depend_on_which_are_asked_for) {
 }
 END_TEST
 
-// ---------------------------------------------------------------------- quantization and its
-// scales
+// --------------------------------------------------------------------- quantization and its scales
 
 START_TEST(r16_quantization_passes_gradients_through) {
     static const int64_t shape[] = {BATCH, M, K};
@@ -289,8 +288,7 @@ START_TEST(codes_with_another_recipe_are_another_operand) {
 }
 END_TEST
 
-// --------------------------------------------------------------------------------- quantized
-// gradients
+// ----------------------------------------------------------------------------- quantized gradients
 
 static void check_quantized(bool batched, const char *const recipes[2], const char *gradient) {
     bench b = {.graph = empty()}, plain = {.graph = empty()};

@@ -104,8 +104,7 @@ static void make(network *n, uint64_t seed) {
     qg_graph_free(g);
 }
 
-// -----------------------------------------------------------------------------------------
-// training
+// ---------------------------------------------------------------------------------------- training
 
 // The graph of loss and gradients, forward products quantized by `forward` unless that is NULL.
 static qg_graph *training_graph(network *n, const char *forward, const char *gradient) {
@@ -167,8 +166,7 @@ static losses train(uint64_t seed, const char *forward, const char *gradient, fa
     return loss;
 }
 
-// -------------------------------------------------------------------------------------------
-// limits
+// ------------------------------------------------------------------------------------------ limits
 
 // Ratios of the losses to FP32's. worst: over the seeds 1 to 20 of the study; the limit leaves
 // twice its distance from 1, rounded up. FP32 comes from 0.82 .. 3.7 to 0.038 .. 0.057, at least 16
@@ -236,8 +234,7 @@ START_TEST(broken_gradients_do_not) {
 }
 END_TEST
 
-// --------------------------------------------------------------------------------------------
-// study
+// ------------------------------------------------------------------------------------------- study
 
 static int seeds_of_study;
 

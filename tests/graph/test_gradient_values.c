@@ -3,8 +3,8 @@
 // Inputs are distinct odd multiples of 1/4 and the step is a power of two below 1/8, so that no
 // step crosses a kink or a tie. Where loss has degree at most 2 in each element, the central
 // difference is the derivative, and as all numbers are short, nothing is rounded: the gradient
-// equals it. Elsewhere the bound is h^2/6 max|f'''| for the difference, and for rounding what each side of it
-// errs by, over h.
+// equals it. Elsewhere the bound is h^2/6 max|f'''| for the difference, and for rounding what each
+// side of it errs by, over h.
 #include <gradient_case.h>
 #include <require.h>
 #include <run_suite.h>
@@ -33,8 +33,7 @@ typedef struct trial {
     float values[INPUTS_MOST][ELEMENTS_MOST];
 } trial;
 
-// -------------------------------------------------------------------------------------------
-// running
+// ----------------------------------------------------------------------------------------- running
 
 // Distinct odd multiples of 1/4 around 0, in a random order.
 static void fill(float *x, int64_t count, uint64_t seed) {
@@ -119,8 +118,7 @@ static const float *gradient_values(const trial *t, int32_t input) {
     return qg_graph_runner_values(t->runner, gradient_node(t->graph, t->feeds[input].name));
 }
 
-// ----------------------------------------------------------------------------------------
-// comparison
+// -------------------------------------------------------------------------------------- comparison
 
 static double difference(trial *t, float *element, float step, double *largest) {
     float x = *element;
@@ -165,8 +163,7 @@ static qg_node tensor(qg_graph *g, const char *name, int32_t rank, const int64_t
     return qg_graph_input(g, name, type);
 }
 
-// ------------------------------------------------------------------------------------------
-// products
+// ---------------------------------------------------------------------------------------- products
 
 START_TEST(matmul) {
     for (int32_t rank = 2; rank <= 4; rank++) {
@@ -193,8 +190,7 @@ START_TEST(matmul_of_a_node_with_itself) {
 }
 END_TEST
 
-// -------------------------------------------------------------------------------------
-// broadcasting
+// ------------------------------------------------------------------------------------ broadcasting
 
 static const struct {
     int32_t left_rank, right_rank;
@@ -260,8 +256,7 @@ START_TEST(an_input_that_loss_does_not_depend_on) {
 }
 END_TEST
 
-// -----------------------------------------------------------------------------------------
-// movement
+// ---------------------------------------------------------------------------------------- movement
 
 START_TEST(transpose_by_every_permutation_of_three_axes) {
     static const int32_t all[6][3] = {
@@ -287,8 +282,7 @@ START_TEST(reshape) {
 }
 END_TEST
 
-// ---------------------------------------------------------------------------------------
-// reductions
+// -------------------------------------------------------------------------------------- reductions
 
 static const struct {
     int32_t count, axes[3];

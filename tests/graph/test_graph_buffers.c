@@ -77,6 +77,15 @@ START_TEST(sixteen_bit_floats_need_room_as_binary32_once) {
 }
 END_TEST
 
+START_TEST(moves_of_sixteen_bit_floats_need_no_room_as_binary32) {
+    qg_graph *graph = new_graph();
+    qg_node x = input(graph, "x", QG_DTYPE_BF16, 64);
+    qg_graph_output(graph, qg_graph_concatenate(graph, 2, (const qg_node[]){x, x}, 0));
+    ck_assert_int_eq(bytes_of(graph, false, NULL), 256);
+    qg_graph_free(graph);
+}
+END_TEST
+
 static void require_too_large(qg_dtype dtype, int64_t count, int outputs) {
     qg_graph *graph = new_graph();
     qg_graph_runner *r;
@@ -265,6 +274,7 @@ int main(void) {
                                   outputs_stay,
                                   parameters_and_inputs_are_read_where_they_are,
                                   sixteen_bit_floats_need_room_as_binary32_once,
+                                  moves_of_sixteen_bit_floats_need_no_room_as_binary32,
                                   buffers_beyond_63_bits_are_refused,
                                   a_value_takes_the_smallest_room_that_holds_it,
                                   rooms_of_neighbours_become_one,

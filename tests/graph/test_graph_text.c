@@ -247,11 +247,6 @@ END_TEST
 
 // ---------------------------------------------------------------------------------------- refusals
 
-static void are_refused(const char *sources, const refused_line *rows, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        check_refused(sources, &rows[i]);
-}
-
 // One row per line of text.
 // clang-format off
 START_TEST(malformed_nodes_are_refused_by_line_and_name) {
@@ -321,7 +316,7 @@ START_TEST(malformed_nodes_are_refused_by_line_and_name) {
         {"constant fp32[65]", "a constant of more than 64 elements has a digest"},
         {"constant fp32[65] 3f800000", "'=' is missing at the end of the line"},
     };
-    are_refused("x = input fp32[4]\n", rows, sizeof rows / sizeof rows[0]);
+    check_all_refused("x = input fp32[4]\n", rows, sizeof rows / sizeof rows[0]);
 }
 END_TEST
 

@@ -26,11 +26,6 @@ static const char SOURCES[] = "f0 = input fp32[]\n"
                               "u4 = input u8[4]\n"
                               "u0 = input u8[]\n";
 
-static void are_refused(const refused_line *rows, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        check_refused(SOURCES, &rows[i]);
-}
-
 // The lines after the op.
 static void are_refused_with(const char *op, const refused_line *rows, size_t count) {
     for (size_t i = 0; i < count; i++) {
@@ -39,8 +34,6 @@ static void are_refused_with(const char *op, const refused_line *rows, size_t co
         check_refused(SOURCES, &(refused_line){line, rows[i].message});
     }
 }
-
-#define ARE_REFUSED(rows) are_refused(rows, sizeof(rows) / sizeof((rows)[0]))
 
 // One row per line of text.
 // clang-format off

@@ -38,13 +38,6 @@ static const char SOURCES[] = "f0 = input fp32[]\n"
                               "v36 = input fp32[3,6]\n"
                               "v24 = input fp32[3,4]\n";
 
-static void are_refused(const refused_line *rows, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        check_refused(SOURCES, &rows[i]);
-}
-
-#define ARE_REFUSED(rows) are_refused(rows, sizeof(rows) / sizeof((rows)[0]))
-
 // "%s" of a line becomes the recipe.
 static void put_recipe(char *line, size_t size, const char *form, const char *recipe) {
     const char *percent = strstr(form, "%s");

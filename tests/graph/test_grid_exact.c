@@ -29,6 +29,8 @@
 // sum, where the correctly rounded sum is 2^24 g + 4 g. Of units that round every addition, 2^P g
 // loses g twice, one after the other, where the sum of all is 2^P g + 2 g.
 //
+// Conversion alone: the same 2^P g + 3 g within one fused operation, whose e is lower.
+//
 // Alignment alone: within one fused operation 2^e, -2^e and a term of 2^(e-F) give that term, and
 // half of it is lost, although one bit would hold the sum.
 
@@ -65,8 +67,7 @@ static const grid_case software[] = {
 enum { HARDWARE = sizeof hardware / sizeof hardware[0] };
 enum { SOFTWARE = sizeof software / sizeof software[0] };
 
-// ---------------------------------------------------------------------------------- what a unit
-// has
+// --------------------------------------------------------------------------------- what a unit has
 
 typedef struct grid {
     int bits;     // P
@@ -149,8 +150,7 @@ static void check_on_grid(const char *recipe, const float *values, int64_t rows,
         REQUIRE(q[i] == values[i], "%s: %a is not on its grid", recipe, (double)values[i]);
 }
 
-// --------------------------------------------------------------------------------------------
-// within
+// ------------------------------------------------------------------------------------------ within
 
 // An integer of magnitude at most `most` that the element format holds with power-of-two scales.
 static int draw(uint64_t *state, int bits, int most) {
@@ -216,8 +216,7 @@ START_TEST(where_every_partial_sum_fits_the_product_is_the_fp32_product) {
 }
 END_TEST
 
-// --------------------------------------------------------------------------------------------
-// beyond
+// ------------------------------------------------------------------------------------------ beyond
 
 enum { ONE_K = 64 };
 
@@ -232,15 +231,17 @@ static void put(int at, float factor, int exponent) {
     w[at] = ldexpf(1.0f, exponent / 2);
 }
 
-// What the unit gives of row 0 of x and w, whose exact sum is *exact.
-static float result(const grid_case *c, float *exact) {
+// What the unit gives of k elements of row 0 of x and w, whose exact sum is *exact.
+static float result_of(const grid_case *c, int64_t k, float *exact) {
     float out;
-    check_on_grid(c->lhs, x, 1, ONE_K);
-    check_on_grid(c->rhs, w, 1, ONE_K);
-    multiply(c, 1, 1, ONE_K, &out, NULL);
-    *exact = exact_sum(ONE_K, x, w);
+    check_on_grid(c->lhs, x, 1, k);
+    check_on_grid(c->rhs, w, 1, k);
+    multiply(c, 1, 1, k, &out, NULL);
+    *exact = exact_sum(k, x, w);
     return out;
 }
+
+static float result(const grid_case *c, float *exact) { return result_of(c, ONE_K, exact); }
 
 // 2^P g = 2^20 in 16 products, then `count` products of factor * g.
 static float result_beside_the_limit(const grid_case *c, const grid *g, float sign, int count,
@@ -277,6 +278,22 @@ START_TEST(one_step_beyond_it_is_not) {
     for (int i = 0; i < SOFTWARE; i++) {
         check_beyond(&software[i], 1.0f);
         check_beyond(&software[i], -1.0f);
+    }
+}
+END_TEST
+
+// 2^P g = 2^19 in 8 products, and 3 g, added at once, in the only fused operation.
+START_TEST(a_sum_is_converted_toward_zero) {
+    for (int i = 0; i < HARDWARE; i++) {
+        grid g = grid_of(&hardware[i]);
+        float exact, step = ldexpf(1.0f, 19 - g.bits);
+        clear();
+        for (int j = 0; j < 8; j++)
+            put(first_of(&g, j), 1.0f, 16);
+        put(first_of(&g, 8), 3.0f, 19 - g.bits);
+        float out = result_of(&hardware[i], g.is_pairs ? 32 : 16, &exact);
+        REQUIRE(out == 0x1p+19f + 2 * step && out != exact, "%s: %a, exact %a", hardware[i].unit,
+                (double)out, (double)exact);
     }
 }
 END_TEST
@@ -341,10 +358,27 @@ START_TEST(promotion_needs_only_each_interval_to_fit) {
 }
 END_TEST
 
+START_TEST(vector_variants_of_the_units_do_the_same) {
+    ck_assert_msg(qg_unit_use_isa(NULL) == QG_OK, "%s", qg_detail());
+    for (int i = 0; i < HARDWARE; i++) {
+        check_within(&hardware[i], 100);
+        check_beyond(&hardware[i], 1.0f);
+    }
+    for (int i = 0; i < SOFTWARE; i++) {
+        check_within(&software[i], 100);
+        check_beyond(&software[i], 1.0f);
+    }
+    ck_assert_int_eq(qg_unit_use_isa("scalar"), QG_OK);
+}
+END_TEST
+
 int main(void) {
-    const TTest *tests[] = {
-        where_every_partial_sum_fits_the_product_is_the_fp32_product, one_step_beyond_it_is_not,
-        a_term_is_kept_down_to_f_bits_below_the_largest, a_result_that_fits_does_not_help,
-        promotion_needs_only_each_interval_to_fit};
+    const TTest *tests[] = {where_every_partial_sum_fits_the_product_is_the_fp32_product,
+                            one_step_beyond_it_is_not,
+                            a_sum_is_converted_toward_zero,
+                            a_term_is_kept_down_to_f_bits_below_the_largest,
+                            a_result_that_fits_does_not_help,
+                            promotion_needs_only_each_interval_to_fit,
+                            vector_variants_of_the_units_do_the_same};
     return RUN_SUITE("grid_exact", tests);
 }

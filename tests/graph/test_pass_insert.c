@@ -142,8 +142,7 @@ START_TEST(a_product_that_is_an_output_stays_one) {
 }
 END_TEST
 
-// ------------------------------------------------------------------------------------- whole
-// graphs
+// ------------------------------------------------------------------------------------ whole graphs
 
 static void two_layers(void) {
     begin();
@@ -225,8 +224,7 @@ START_TEST(a_second_insertion_finds_nothing_to_do) {
 }
 END_TEST
 
-// -------------------------------------------------------------------------------------------
-// errors
+// ------------------------------------------------------------------------------------------ errors
 
 START_TEST(an_operand_that_cannot_be_quantized_so_names_the_product) {
     qg_graph *out;
@@ -252,8 +250,7 @@ START_TEST(a_graph_that_failed_while_it_was_built_fails_again) {
 }
 END_TEST
 
-// --------------------------------------------------------------------------------------------
-// seeds
+// ------------------------------------------------------------------------------------------- seeds
 
 START_TEST(each_stochastic_quantization_has_its_own_seed) {
     qg_scaling_report r;

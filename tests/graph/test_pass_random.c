@@ -65,8 +65,7 @@ static void each_graph(bool exact, void (*check)(const qg_graph *g, uint64_t see
     }
 }
 
-// -----------------------------------------------------------------------------------------
-// exactness
+// --------------------------------------------------------------------------------------- exactness
 
 static void check_insertion(const qg_graph *g, uint64_t seed) {
     qg_graph *scaled = insert(g, recipe_of(true, seed), seed);
@@ -122,8 +121,7 @@ static void check_folding(const qg_graph *g, uint64_t seed) {
 START_TEST(folding_keeps_results) { each_graph(false, check_folding); }
 END_TEST
 
-// -----------------------------------------------------------------------------------------
-// structure
+// --------------------------------------------------------------------------------------- structure
 
 static bool same_source(const qg_graph *g, qg_node a, qg_node b) {
     const qg_attributes *x = qg_graph_node_attributes(g, a), *y = qg_graph_node_attributes(g, b);

@@ -3,8 +3,7 @@
 
 #include <run_suite.h>
 
-// -------------------------------------------------------------------------------------------
-// filter
+// ------------------------------------------------------------------------------------------ filter
 
 // Four layers of 2*8*K multiply-adds with K = 16, 32, 64, 128.
 static void four_layers(void) {
@@ -79,8 +78,7 @@ START_TEST(sizes_count_all_batches_and_do_not_overflow) {
 }
 END_TEST
 
-// -------------------------------------------------------------------------------------------
-// errors
+// ------------------------------------------------------------------------------------------ errors
 
 static void refuses(qg_scaling scaling, const char *word) {
     qg_graph *out = (qg_graph *)1;

@@ -12,8 +12,7 @@ static int transposes_of_transposes(const qg_graph *g) {
     return count;
 }
 
-// ---------------------------------------------------------------------------------------
-// transposes
+// -------------------------------------------------------------------------------------- transposes
 
 START_TEST(a_rhs_that_is_a_transpose_uses_what_it_transposes) {
     qg_scaling_report r;
@@ -155,8 +154,7 @@ START_TEST(casts_to_other_dtypes_are_not_shared) {
 }
 END_TEST
 
-// ------------------------------------------------------------------------------------------
-// sharing
+// ----------------------------------------------------------------------------------------- sharing
 
 START_TEST(an_activation_of_three_projections_is_quantized_once) {
     qg_scaling_report r;

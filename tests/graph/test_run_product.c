@@ -161,19 +161,20 @@ END_TEST
 
 enum { UNIT_K = 256 };
 
+// promote: what the layouts add to the unit's name.
 typedef struct unit_case {
-    const char *unit, *fitted, *lhs, *rhs;
+    const char *unit, *promote, *lhs, *rhs;
 } unit_case;
 
 static const unit_case unit_cases[] = {
-    {"hopper_wgmma",            "hopper_wgmma",             "e4m3",               "e5m2/per_row"         },
-    {"hopper_wgmma",            "hopper_wgmma+promote:128", "deepseek_act128",    "deepseek_act128"      },
-    {"hopper_wgmma",            "hopper_wgmma+promote:64",  "e4m3/group:64/amax", "e4m3/block:4x128/amax"},
-    {"hopper_wgmma+promote:32", "hopper_wgmma+promote:32",  "deepseek_act128",    "e4m3"                 },
-    {"blackwell_mx",            "blackwell_mx",             "mxfp8",              "mxfp4"                },
-    {"blackwell_mxf4",          "blackwell_mxf4",           "nvfp4",              "nvfp4_4over6"         },
-    {"fp32_sequential+rtz",     "fp32_sequential+rtz",      "mxfp6_e2m3",         "mx9"                  },
-    {"bf16_sequential",         "bf16_sequential",          "nvfp4",              "rlx_mxfp8"            },
+    {"hopper_wgmma",        "",             "e4m3",               "e5m2/per_row"         },
+    {"hopper_wgmma",        "+promote:128", "deepseek_act128",    "deepseek_act128"      },
+    {"hopper_wgmma",        "+promote:64",  "e4m3/group:64/amax", "e4m3/block:4x128/amax"},
+    {"ada_mma+promote:32",  "",             "deepseek_act128",    "e4m3"                 },
+    {"blackwell_mx",        "",             "mxfp8",              "mxfp4"                },
+    {"blackwell_mxf4",      "",             "nvfp4",              "nvfp4_4over6"         },
+    {"fp32_sequential+rtz", "",             "mxfp6_e2m3",         "mx9"                  },
+    {"bf16_sequential",     "",             "nvfp4",              "rlx_mxfp8"            },
 };
 
 // The operand that matrix `i` of a parameter is, from the runner's own buffers.
@@ -205,7 +206,9 @@ static void check_unit(const unit_case *c, qg_dtype dtype) {
     qg_graph_runner *runner = scaled_graph_run(graph, &run);
     qg_recipe lhs = scaled_graph_recipe(c->lhs), rhs = scaled_graph_recipe(c->rhs);
     qg_unit fitted;
-    ck_assert_int_eq(qg_unit_parse(c->fitted, &fitted), QG_OK);
+    char name[QG_UNIT_NAME_SIZE];
+    snprintf(name, sizeof name, "%s%s", c->unit, c->promote);
+    ck_assert_int_eq(qg_unit_parse(name, &fitted), QG_OK);
     qg_matmul_options options = {.out_type = QG_FORMAT_FP32, .bias = bias, .threads = 1};
     if (dtype == QG_DTYPE_BF16)
         options.out_type = QG_FORMAT_BF16;
@@ -233,8 +236,7 @@ START_TEST(a_unit_multiplies_each_matrix_with_the_promotion_that_its_layouts_nee
 }
 END_TEST
 
-// ------------------------------------------------------------------------------------------
-// refusal
+// ----------------------------------------------------------------------------------------- refusal
 
 static void check_refused(const char *lhs, const char *rhs, const char *unit, const char *why) {
     product p = {.lhs = lhs, .rhs = rhs, .matrices = 1};
@@ -255,10 +257,10 @@ START_TEST(what_the_unit_does_not_take_is_refused_before_it_runs) {
     check_refused("e4m3", "e4m3", "native", "native");
     check_refused("e4m3", "mx9", "ada_mma", "does not multiply");
     check_refused("e4m3", "e4m3", "ada_mma+promote:24", "+promote:24");
+    check_refused("deepseek_act128", "deepseek_act128", "hopper_wgmma+split:2", "cut the scales");
 }
 END_TEST
 
-// An e5m2 product is refused by no unit here, so the unit is not read for another backend.
 START_TEST(the_unit_is_not_read_for_other_backends) {
     product p = {.lhs = "mxint8", .rhs = "mxint8", .backend = "cpu", .matrices = 1};
     fill(M, N, K, BLOCK_DATA_ORDINARY);

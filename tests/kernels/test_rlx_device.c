@@ -145,6 +145,34 @@ START_TEST(r11_without_the_library_products_fall_back) {
 }
 END_TEST
 
+// The library's product and one that falls back, in one graph.
+START_TEST(r11_each_product_of_a_graph_tells_what_ran) {
+    enum { M = 16, K = 64, N = 32 };
+    float x[M * K], w[N * K];
+    start("90", fake_path());
+    rlx_ordinary(1, M * K, x);
+    rlx_ordinary(2, N * K, w);
+    qg_graph *graph = rlx_graph();
+    qg_node nodes[2], left = rlx_input(graph, "x", M, K), right = rlx_input(graph, "w", N, K);
+    for (int i = 0; i < 2; i++) {
+        const char *recipe = i ? "rlx_mxfp8" : "rlx_e4m3";
+        nodes[i] = qg_graph_scaled_matmul(graph, qg_graph_quantize(graph, left, recipe),
+                                          qg_graph_quantize(graph, right, recipe), QG_NODE_NONE,
+                                          QG_DTYPE_FP32);
+        qg_graph_output(graph, nodes[i]);
+    }
+    const qg_graph_feed feeds[] = {
+        {"x", x},
+        {"w", w}
+    };
+    qg_graph_runner *runner = rlx_run(graph, "cuda", NULL, 2, feeds);
+    ck_assert_int_eq(strncmp(qg_graph_runner_impl(runner, nodes[0]), "cublaslt: ", 10), 0);
+    ck_assert_int_eq(strncmp(qg_graph_runner_impl(runner, nodes[1]), "fp32_fma: ", 10), 0);
+    qg_graph_runner_free(runner);
+    qg_graph_free(graph);
+}
+END_TEST
+
 // ---------------------------------------------------------------------------------------------- 14
 
 static lt_library library;
@@ -276,6 +304,7 @@ int main(void) {
         r11_every_other_combination_falls_back,
         r11_a_device_without_fp8_falls_back,
         r11_without_the_library_products_fall_back,
+        r11_each_product_of_a_graph_tells_what_ran,
         d14_what_the_library_rejects_is_refused_before_it_is_called,
         d14_a_bias_is_fp32_for_fp32_outputs,
         d14_nothing_is_left_behind_on_early_returns,
