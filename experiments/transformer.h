@@ -22,7 +22,7 @@ typedef struct transformer_weights {
 
 // Inputs of the graph: "ids" i64 (sentences, tokens) and "mask" fp32 (sentences, tokens): 1 for
 // tokens, 0 for padding. QG_ERROR_ARGUMENT: a shape that is none, no sentence, more tokens than
-// positions; the status of a weight that was not found.
+// positions. QG_ERROR_OVERFLOW. The status of a weight that was not found.
 qg_status transformer_build(const transformer_shape *shape, const transformer_weights *weights,
                             int64_t sentences, int64_t tokens, qg_graph **out);
 

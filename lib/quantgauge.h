@@ -53,6 +53,10 @@
 //    bit-equal on every machine: qg_data.h. What theory says: qg_theory.h,
 //    and of products qg_product_theory.h.
 //
+// 7. Whole graphs of tensors (qg_graph.h): products become scaled ones (qg_graph_pass.h), backends
+//    run them and the error of every node is measured (qg_graph_run.h); gradients
+//    (qg_graph_gradient.h), and graphs as text (qg_graph_text.h).
+//
 // Matrices are row-major, sizes are 64 bits, K is the last axis of both operands. Results do not
 // depend on threads. A rule or recipe is a row of a table: README, "Extending". The headers serve C11
 // and C++17; those of formats, layouts and recipes also CUDA device code.
@@ -108,5 +112,11 @@
 #include <qg_cuda.h>
 #include <qg_cuda_module.h>
 #include <qg_kernel_choice.h>
+
+#include <qg_graph.h>
+#include <qg_graph_gradient.h>
+#include <qg_graph_pass.h>
+#include <qg_graph_run.h>
+#include <qg_graph_text.h>
 
 #endif

@@ -243,7 +243,7 @@ qg_status qg_graph_bind(qg_graph *graph, const char *name, const void *bytes) {
     qg_node node = qg_graph_find(graph, name);
     if (node == QG_NODE_NONE || !graph_op_has_values(graph->nodes[node].op))
         return qg_fail(QG_ERROR_ARGUMENT, "'%.100s' is no parameter or constant of the graph",
-                       name);
+                       name ? name : "");
     if (!bytes)
         return qg_fail(QG_ERROR_ARGUMENT, "node '%s': no values to bind", name);
     graph_node *n = &graph->nodes[node];
@@ -261,7 +261,7 @@ qg_status qg_graph_bind(qg_graph *graph, const char *name, const void *bytes) {
     return QG_OK;
 }
 
-// ------------------------------------------------------------------------------------ copy, finish
+// -------------------------------------------------------------------------------------------- copy
 
 qg_node graph_copy_node(qg_graph *graph, const qg_graph *from, qg_node node, const qg_node *map) {
     const graph_node *n = &from->nodes[node];
@@ -289,23 +289,6 @@ qg_status qg_graph_copy(const qg_graph *graph, qg_graph **out) {
     for (int32_t i = 0; i < graph->output_count; i++)
         qg_graph_output(made, graph->outputs[i]);
     status = qg_graph_status(made);
-    if (status)
-        qg_graph_free(made);
-    else
-        *out = made;
-    return status;
-}
-
-qg_status graph_finish_pass(qg_graph *made, const qg_graph *from, const qg_node *map,
-                            qg_status status, qg_graph **out) {
-    *out = NULL;
-    made->reserved = NULL;
-    for (int32_t i = 0; i < from->output_count && !status; i++)
-        qg_graph_output(made, map[from->outputs[i]]);
-    if (!status)
-        status = qg_graph_status(made);
-    if (!status)
-        status = qg_graph_verify(made);
     if (status)
         qg_graph_free(made);
     else

@@ -154,14 +154,8 @@ qg_node graph_append(qg_graph *graph, qg_graph_op op, const char *name, const qg
 // Generated names are kept, too: inputs are fed and nodes compared by them.
 qg_node graph_copy_node(qg_graph *graph, const qg_graph *from, qg_node node, const qg_node *map);
 
-// For the end of a pass: marks the images of the outputs and reserves no names any more. Unless
-// status and the graph are good and the graph verifies, frees it and keeps the detail.
-qg_status graph_finish_pass(qg_graph *made, const qg_graph *from, const qg_node *map,
-                            qg_status status, qg_graph **out);
+// -------------------------------------------------------------------------------------- scaled ops
 
-// Whether `scale` is what the op (of a scale) finds for x by this recipe.
-bool graph_is_scale_of(const qg_graph *graph, qg_node scale, qg_graph_op op, qg_node x,
-                       const char *recipe);
 // Whether a scaled_quantize takes the scales that its own input has by its own recipe.
 bool graph_has_own_scales(const qg_graph *graph, const graph_node *quantize);
 

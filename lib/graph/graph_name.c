@@ -12,6 +12,8 @@
 // ------------------------------------------------------------------------------------------- words
 
 bool graph_name_is_valid(const char *name) {
+    if (!name)
+        return false;
     size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                  "_./:-");
     return length > 0 && length <= GRAPH_NAME_MOST && name[length] == 0;
@@ -43,7 +45,7 @@ qg_status graph_check_name(const qg_graph *graph, const char *name) {
             return QG_OK;
         return qg_fail(QG_ERROR_ARGUMENT, "the name '%s' is taken", name);
     }
-    snprintf(shown, sizeof shown, "%s", name);
+    snprintf(shown, sizeof shown, "%s", name ? name : "");
     for (char *c = shown; *c; c++)
         if (*c < ' ' || *c > '~')
             *c = '?';
@@ -105,7 +107,7 @@ static void free_place(qg_graph *graph, const char *name) {
 }
 
 qg_node qg_graph_find(const qg_graph *graph, const char *name) {
-    return graph->place_count ? graph->places[place_of(graph, name)] : QG_NODE_NONE;
+    return name && graph->place_count ? graph->places[place_of(graph, name)] : QG_NODE_NONE;
 }
 
 // ---------------------------------------------------------------------------------------- renaming
@@ -116,7 +118,7 @@ qg_node qg_graph_name(qg_graph *graph, qg_node node, const char *name) {
     if (node < 0 || node >= graph->count)
         return graph_fail(graph, qg_fail(QG_ERROR_ARGUMENT, "what is to be named is no node"));
     graph_node *n = &graph->nodes[node];
-    if (strcmp(n->name, name) == 0)
+    if (name && strcmp(n->name, name) == 0)
         return node;
     qg_status status = graph_check_name(graph, name);
     if (status)

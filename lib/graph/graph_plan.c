@@ -12,13 +12,13 @@ static qg_status no_memory(void) { return qg_fail(QG_ERROR_MEMORY, "no memory fo
 
 // ---------------------------------------------------------------------------------- what is needed
 
-static qg_status mark_needed(const qg_graph *graph, bool keep, graph_place *places) {
+static qg_status mark_needed(const qg_graph *graph, graph_place *places) {
     bool *needed = malloc((size_t)graph->count * sizeof *needed);
     if (!needed)
         return no_memory();
     graph_mark_needed(graph, needed);
     for (qg_node i = 0; i < graph->count; i++)
-        places[i].needed = keep || needed[i];
+        places[i].needed = needed[i];
     free(needed);
     return QG_OK;
 }
@@ -71,14 +71,24 @@ static void place_scale(const qg_graph *graph, qg_node node, graph_place *places
         places[node].tensor_scale = node;
 }
 
-static void find_steps(const qg_graph *graph, graph_place *places) {
+static void join_needed(const qg_graph *graph, graph_place *places) {
+    for (qg_node i = 0; i < graph->count; i++)
+        if (places[i].needed && graph->nodes[i].op == QG_GRAPH_SCALED_QUANTIZE &&
+            !is_taken(places, i))
+            join_partners(graph, i, places);
+}
+
+// What outputs need takes scales before what is merely kept: a scale that comes of stochastic
+// rounding is the same with `keep` and without, and with dead nodes or none.
+static void find_steps(const qg_graph *graph, bool keep, graph_place *places) {
     for (qg_node i = 0; i < graph->count; i++) {
         places[i].step = i;
         places[i].codes = places[i].scale = places[i].tensor_scale = QG_NODE_NONE;
     }
+    join_needed(graph, places);
     for (qg_node i = 0; i < graph->count; i++)
-        if (places[i].needed && graph->nodes[i].op == QG_GRAPH_SCALED_QUANTIZE)
-            join_partners(graph, i, places);
+        places[i].needed = places[i].needed || keep;
+    join_needed(graph, places);
     for (qg_node i = 0; i < graph->count; i++)
         if (places[i].needed)
             place_scale(graph, i, places);
@@ -149,7 +159,7 @@ static void remove_room(arena *a, int32_t i) {
 // The smallest that is large enough, -1 for none.
 static int32_t best_fit(const arena *a, int64_t bytes) {
     int32_t best = -1;
-    for (int32_t i = 0; i < a->count; i++)
+    for (int32_t i = 0; i < a->count && (best < 0 || a->rooms[best].bytes > bytes); i++)
         if (a->rooms[i].bytes >= bytes && (best < 0 || a->rooms[i].bytes < a->rooms[best].bytes))
             best = i;
     return best;
@@ -175,10 +185,21 @@ static bool take(arena *a, int64_t bytes, int64_t *offset) {
     return true;
 }
 
+// How many rooms lie before `offset`.
+static int32_t rooms_before(const arena *a, int64_t offset) {
+    int32_t first = 0, end = a->count;
+    while (first < end) {
+        int32_t middle = first + (end - first) / 2;
+        if (a->rooms[middle].offset < offset)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
 static void give(arena *a, int64_t offset, int64_t bytes) {
-    int32_t i = 0;
-    while (i < a->count && a->rooms[i].offset < offset)
-        i++;
+    int32_t i = rooms_before(a, offset);
     memmove(a->rooms + i + 1, a->rooms + i, (size_t)(a->count - i) * sizeof *a->rooms);
     a->rooms[i] = (free_room){offset, bytes};
     a->count++;
@@ -260,9 +281,9 @@ qg_status graph_plan_make(const qg_graph *graph, bool keep, graph_plan *out) {
     *out = (graph_plan){.places = calloc((size_t)graph->count, sizeof *out->places)};
     if (!out->places)
         return no_memory();
-    qg_status status = mark_needed(graph, keep, out->places);
+    qg_status status = mark_needed(graph, out->places);
     if (!status) {
-        find_steps(graph, out->places);
+        find_steps(graph, keep, out->places);
         find_last_reads(graph, keep, out->places);
         status = measure(graph, out);
     }

@@ -16,14 +16,17 @@ static qg_status check_inputs(qg_node place, qg_graph_op op, int32_t count, cons
     if (count < info->fewest || count > info->most)
         return qg_fail(QG_ERROR_ARGUMENT, "%" PRId32 " inputs, not %d to %d", count, info->fewest,
                        info->most);
+    if (count > 0 && !inputs)
+        return qg_fail(QG_ERROR_ARGUMENT, "inputs are not given");
     for (int32_t i = 0; i < count; i++)
         if (inputs[i] < 0 || inputs[i] >= place)
             return qg_fail(QG_ERROR_ARGUMENT, "input %" PRId32 " is no node before it", i);
     return QG_OK;
 }
 
-bool graph_is_scale_of(const qg_graph *graph, qg_node scale, qg_graph_op op, qg_node x,
-                       const char *recipe) {
+// Whether `scale` is what op finds for x by this recipe.
+static bool is_scale_of(const qg_graph *graph, qg_node scale, qg_graph_op op, qg_node x,
+                        const char *recipe) {
     const graph_node *node = &graph->nodes[scale];
     return node->op == op && node->inputs[0] == x && strcmp(node->attributes.recipe, recipe) == 0;
 }
@@ -31,9 +34,9 @@ bool graph_is_scale_of(const qg_graph *graph, qg_node scale, qg_graph_op op, qg_
 bool graph_has_own_scales(const qg_graph *graph, const graph_node *quantize) {
     const qg_node *inputs = quantize->inputs;
     const char *recipe = quantize->attributes.recipe;
-    return graph_is_scale_of(graph, inputs[1], QG_GRAPH_SCALED_QUANT_SCALE, inputs[0], recipe) &&
+    return is_scale_of(graph, inputs[1], QG_GRAPH_SCALED_QUANT_SCALE, inputs[0], recipe) &&
            (quantize->input_count < 3 ||
-            graph_is_scale_of(graph, inputs[2], QG_GRAPH_SCALED_TENSOR_SCALE, inputs[0], recipe));
+            is_scale_of(graph, inputs[2], QG_GRAPH_SCALED_TENSOR_SCALE, inputs[0], recipe));
 }
 
 // Rules whose factor the stored scale does not determine need the scale of their own input.
@@ -42,7 +45,7 @@ static qg_status check_own_scale(const qg_graph *graph, const qg_node *inputs, c
     qg_status status = qg_recipe_parse(text, &recipe);
     if (status || recipe.rule != QG_RULE_AMAX_MUL)
         return status;
-    if (graph_is_scale_of(graph, inputs[1], QG_GRAPH_SCALED_QUANT_SCALE, inputs[0], text))
+    if (is_scale_of(graph, inputs[1], QG_GRAPH_SCALED_QUANT_SCALE, inputs[0], text))
         return QG_OK;
     return qg_fail(
         QG_ERROR_ARGUMENT,

@@ -32,8 +32,17 @@ void graph_pass_copy(graph_pass *pass, qg_node node) {
 }
 
 qg_status graph_pass_end(graph_pass *pass, qg_status status, qg_graph **out) {
+    const qg_graph *from = pass->from;
+    *out = NULL;
     pass->made->reserved = NULL;
-    status = graph_finish_pass(pass->made, pass->from, pass->map, status, out);
+    for (int32_t i = 0; i < from->output_count && !status; i++)
+        qg_graph_output(pass->made, pass->map[from->outputs[i]]);
+    if (!status)
+        status = qg_graph_verify(pass->made);
+    if (status)
+        qg_graph_free(pass->made);
+    else
+        *out = pass->made;
     qg_release(pass->map);
     return status;
 }

@@ -11,27 +11,35 @@
 #include <stdio.h>
 #include <string.h>
 
-// transpose(x, axes), there once. Nodes of the graph being made.
-typedef struct transposed_view {
-    qg_node x, out;
+// What there is of a node x of the graph being made is a list that begins at x: number 0 ends it.
+// Each is there once.
+
+// transpose(x, axes), or x cast to dtype.
+typedef struct view {
+    qg_node out;
+    int32_t dtype; // of a cast; -1: a transpose
     int32_t axes[QG_RANK_MOST];
-} transposed_view;
+    int32_t after;
+} view;
 
 typedef struct quantization {
-    qg_node x;
     qg_scaled scaled;
+    int32_t after;
 } quantization;
+
+// Of two operands (cast, transpose, two scales, codes) a product, and its cast.
+enum { NODES_OF_PRODUCT = 12 };
 
 typedef struct insertion {
     graph_pass pass;
     const qg_scaling *scaling;
     const char *rhs; // recipe
     bool *selected;
-    transposed_view *views;
-    int32_t view_count;
+    view *views;
     quantization *quantizations;
-    int32_t quantization_count;
-    int32_t number; // of the first quantization: how many there were
+    int32_t view_count, quantization_count;
+    int32_t *views_of, *quantizations_of; // where the lists of a node of the made graph begin
+    int32_t number;                       // of the first quantization: how many there were
     qg_scaling_report report;
 } insertion;
 
@@ -55,66 +63,97 @@ static qg_node undo_transposes(const qg_graph *graph, qg_node x, int32_t *axes) 
     return x;
 }
 
-static qg_node remember_view(insertion *s, qg_node x, const int32_t *axes, qg_node out) {
-    transposed_view *view = &s->views[s->view_count++];
-    *view = (transposed_view){.x = x, .out = out};
-    memcpy(view->axes, axes, (size_t)s->pass.made->nodes[x].type.rank * sizeof *axes);
-    return out;
+// dtype: -1 for transposes; axes: NULL for casts. QG_NODE_NONE if there is none.
+static qg_node find_view(const insertion *s, qg_node x, int32_t dtype, const int32_t *axes) {
+    size_t size = axes ? (size_t)s->pass.made->nodes[x].type.rank * sizeof *axes : 0;
+    for (int32_t i = s->views_of[x]; i > 0; i = s->views[i].after) {
+        const view *v = &s->views[i];
+        if (v->dtype == dtype && (size == 0 || memcmp(v->axes, axes, size) == 0))
+            return v->out;
+    }
+    return QG_NODE_NONE;
+}
+
+static void remember_view(insertion *s, qg_node x, int32_t dtype, const int32_t *axes,
+                          qg_node out) {
+    if (find_view(s, x, dtype, axes) != QG_NODE_NONE)
+        return;
+    view *v = &s->views[++s->view_count];
+    *v = (view){.out = out, .dtype = dtype, .after = s->views_of[x]};
+    s->views_of[x] = s->view_count;
+    if (axes)
+        memcpy(v->axes, axes, (size_t)s->pass.made->nodes[x].type.rank * sizeof *axes);
 }
 
 static qg_node transposed(insertion *s, qg_node x, const int32_t *axes) {
     qg_graph *made = s->pass.made;
-    int32_t rank = made->nodes[x].type.rank;
-    if (is_identity(axes, rank))
+    if (is_identity(axes, made->nodes[x].type.rank))
         return x;
-    for (int32_t i = 0; i < s->view_count; i++)
-        if (s->views[i].x == x && memcmp(s->views[i].axes, axes, (size_t)rank * sizeof *axes) == 0)
-            return s->views[i].out;
-    qg_node out = qg_graph_transpose(made, x, axes);
+    qg_node out = find_view(s, x, -1, axes);
+    if (out != QG_NODE_NONE)
+        return out;
+    out = qg_graph_transpose(made, x, axes);
     if (out == QG_NODE_NONE)
         return QG_NODE_NONE;
     s->report.transposed++;
-    return remember_view(s, x, axes, out);
+    remember_view(s, x, -1, axes, out);
+    return out;
 }
 
-static qg_node cast_once(qg_graph *graph, qg_node x, qg_dtype dtype) {
-    for (qg_node i = x + 1; i < graph->count; i++) {
-        const graph_node *n = &graph->nodes[i];
-        if (n->op == QG_GRAPH_CAST && n->inputs[0] == x && n->type.dtype == (int32_t)dtype)
-            return i;
-    }
-    return qg_graph_cast(graph, x, dtype);
+static qg_node cast_once(insertion *s, qg_node x, int32_t dtype) {
+    qg_node out = find_view(s, x, dtype, NULL);
+    if (out != QG_NODE_NONE)
+        return out;
+    out = qg_graph_cast(s->pass.made, x, (qg_dtype)dtype);
+    if (out != QG_NODE_NONE)
+        remember_view(s, x, dtype, NULL, out);
+    return out;
 }
 
 // undo_transposes, also under a cast, as lowering leaves them: that is a transposed cast.
-static qg_node undo_all(qg_graph *graph, qg_node x, int32_t *axes) {
+static qg_node undo_all(insertion *s, qg_node x, int32_t *axes) {
+    const qg_graph *graph = s->pass.made;
     x = undo_transposes(graph, x, axes);
     const graph_node *n = &graph->nodes[x];
     if (n->op != QG_GRAPH_CAST)
         return x;
-    return cast_once(graph, undo_transposes(graph, n->inputs[0], axes), (qg_dtype)n->type.dtype);
+    return cast_once(s, undo_transposes(graph, n->inputs[0], axes), n->type.dtype);
 }
 
 // ---------------------------------------------------------------------------------------- operands
 
 static const qg_scaled NOTHING = {QG_NODE_NONE, QG_NODE_NONE, QG_NODE_NONE, NULL};
 
+static const qg_scaled *find_quantization(const insertion *s, qg_node x, const char *recipe) {
+    for (int32_t i = s->quantizations_of[x]; i > 0; i = s->quantizations[i].after)
+        if (strcmp(s->quantizations[i].scaled.recipe, recipe) == 0)
+            return &s->quantizations[i].scaled;
+    return NULL;
+}
+
+static void remember_quantization(insertion *s, qg_node x, qg_scaled scaled) {
+    if (find_quantization(s, x, scaled.recipe))
+        return;
+    s->quantizations[++s->quantization_count] = (quantization){scaled, s->quantizations_of[x]};
+    s->quantizations_of[x] = s->quantization_count;
+}
+
 static qg_scaled quantized(insertion *s, qg_node x, const char *recipe) {
     qg_graph *made = s->pass.made;
     if (x == QG_NODE_NONE)
         return NOTHING;
-    for (int32_t i = 0; i < s->quantization_count; i++)
-        if (s->quantizations[i].x == x && strcmp(s->quantizations[i].scaled.recipe, recipe) == 0) {
-            s->report.reused++;
-            return s->quantizations[i].scaled;
-        }
+    const qg_scaled *there = find_quantization(s, x, recipe);
+    if (there) {
+        s->report.reused++;
+        return *there;
+    }
     qg_scaled scaled = qg_graph_quantize(made, x, recipe);
     if (scaled.codes == QG_NODE_NONE)
         return NOTHING;
     if (graph_rounds_stochastically(recipe))
         made->nodes[scaled.codes].attributes.seed =
             s->scaling->seed + (uint64_t)s->number + (uint64_t)s->report.quantized;
-    s->quantizations[s->quantization_count++] = (quantization){x, scaled};
+    remember_quantization(s, x, scaled);
     s->report.quantized++;
     return scaled;
 }
@@ -136,7 +175,7 @@ static qg_scaled operand(insertion *s, qg_node x, bool swapped, const char *reci
         axes[rank - 1] = rank - 2;
         axes[rank - 2] = rank - 1;
     }
-    qg_node base = undo_all(made, x, axes);
+    qg_node base = undo_all(s, x, axes);
     if (base == QG_NODE_NONE)
         return NOTHING;
     if (!commutes_with_transpose(recipe, &made->nodes[base].type))
@@ -163,8 +202,8 @@ static qg_status rewrite(insertion *s, qg_node product) {
         return graph_pass_blame("rhs of product", n->name, qg_graph_status(made));
     qg_node out = qg_graph_scaled_matmul(made, lhs, rhs, QG_NODE_NONE,
                                          narrowed ? QG_DTYPE_FP32 : (qg_dtype)n->type.dtype);
-    if (narrowed)
-        out = qg_graph_cast(made, out, QG_DTYPE_FP16);
+    if (narrowed && out != QG_NODE_NONE)
+        out = cast_once(s, out, QG_DTYPE_FP16);
     s->pass.map[product] = qg_graph_name(made, out, n->name);
     if (s->pass.map[product] == QG_NODE_NONE)
         return graph_pass_blame("product", n->name, qg_graph_status(made));
@@ -172,18 +211,13 @@ static qg_status rewrite(insertion *s, qg_node product) {
 }
 
 // A quantization of the old graph serves products, too, if its scales are its own.
-static void remember_quantization(insertion *s, qg_node codes, const char *recipe) {
+static void remember_copied(insertion *s, qg_node codes, const char *recipe) {
     const qg_graph *made = s->pass.made;
     const graph_node *n = &made->nodes[codes];
     if (!graph_has_own_scales(made, n))
         return;
-    s->quantizations[s->quantization_count++] = (quantization){
-        .x = n->inputs[0],
-        .scaled = {.codes = codes,
-                   .scale = n->inputs[1],
-                   .tensor_scale = n->input_count > 2 ? n->inputs[2] : QG_NODE_NONE,
-                   .recipe = recipe}
-    };
+    qg_node tensor_scale = n->input_count > 2 ? n->inputs[2] : QG_NODE_NONE;
+    remember_quantization(s, n->inputs[0], (qg_scaled){codes, n->inputs[1], tensor_scale, recipe});
 }
 
 static qg_status copy(insertion *s, qg_node node) {
@@ -193,9 +227,11 @@ static qg_status copy(insertion *s, qg_node node) {
     if (out == QG_NODE_NONE)
         return qg_graph_status(s->pass.made);
     if (n->op == QG_GRAPH_TRANSPOSE)
-        remember_view(s, s->pass.map[n->inputs[0]], n->attributes.axes, out);
+        remember_view(s, s->pass.map[n->inputs[0]], -1, n->attributes.axes, out);
+    if (n->op == QG_GRAPH_CAST)
+        remember_view(s, s->pass.map[n->inputs[0]], n->type.dtype, NULL, out);
     if (n->op == QG_GRAPH_SCALED_QUANTIZE)
-        remember_quantization(s, out, n->attributes.recipe);
+        remember_copied(s, out, n->attributes.recipe);
     return QG_OK;
 }
 
@@ -254,18 +290,29 @@ static qg_status check_recipe(const char *what, const char *recipe) {
     return qg_scaled_shape_of(recipe, &ANY, &shape);
 }
 
-// Rooms are as large as they can get: each operand takes at most one transpose and quantization.
+// Rooms are as large as they can get: what there is, for each operand a cast, a transpose of it or
+// of its codes, and a quantization, and for each product a cast; number 0 is none.
 static qg_status make_room(insertion *s, int32_t products) {
-    void *views = NULL, *quantizations = NULL;
+    const qg_graph *from = s->pass.from;
+    void *rooms[4] = {NULL};
     int64_t operands = 2 * (int64_t)products;
-    int64_t transposes = operands + qg_graph_count_op(s->pass.from, QG_GRAPH_TRANSPOSE);
-    s->number = qg_graph_count_op(s->pass.from, QG_GRAPH_SCALED_QUANTIZE);
-    qg_status status = qg_allocate(&views, transposes, sizeof *s->views, "transposes of operands");
+    int64_t nodes = from->count + (int64_t)NODES_OF_PRODUCT * products;
+    int64_t views = 1 + 2 * operands + products + qg_graph_count_op(from, QG_GRAPH_TRANSPOSE) +
+                    qg_graph_count_op(from, QG_GRAPH_CAST);
+    s->number = qg_graph_count_op(from, QG_GRAPH_SCALED_QUANTIZE);
+    qg_status status = qg_allocate(&rooms[0], views, sizeof *s->views, "views of operands");
     if (!status)
-        status = qg_allocate(&quantizations, operands + s->number, sizeof *s->quantizations,
+        status = qg_allocate(&rooms[1], 1 + operands + s->number, sizeof *s->quantizations,
                              "quantizations of operands");
-    s->views = views;
-    s->quantizations = quantizations;
+    if (!status)
+        status = qg_allocate(&rooms[2], nodes, sizeof *s->views_of, "views of nodes");
+    if (!status)
+        status =
+            qg_allocate(&rooms[3], nodes, sizeof *s->quantizations_of, "quantizations of nodes");
+    s->views = rooms[0];
+    s->quantizations = rooms[1];
+    s->views_of = rooms[2];
+    s->quantizations_of = rooms[3];
     return status;
 }
 
@@ -290,6 +337,8 @@ static qg_status insert(insertion *s, qg_graph **out) {
     qg_release(s->selected);
     qg_release(s->views);
     qg_release(s->quantizations);
+    qg_release(s->views_of);
+    qg_release(s->quantizations_of);
     return status;
 }
 

@@ -17,7 +17,8 @@ typedef struct graph_pass {
 // made-up name that a node of `from` has.
 qg_status graph_pass_begin(graph_pass *pass, const qg_graph *from);
 void graph_pass_copy(graph_pass *pass, qg_node node);
-// Marks outputs and verifies (graph_finish_pass), or frees what was made; of a pass that begun.
+// Marks the images of the outputs. Unless status and graph are good and the graph verifies, frees
+// it and keeps the detail. Of a pass that begun.
 qg_status graph_pass_end(graph_pass *pass, qg_status status, qg_graph **out);
 
 // Puts "WHAT 'NAME': " before the detail of the failure.

@@ -78,7 +78,7 @@ void qg_tensor_matrix(const qg_tensor_type *type, int64_t *rows, int64_t *k);
     X(INPUT,       "input",       0, 0, "values that come with each run")                          \
     X(PARAMETER,   "parameter",   0, 0, "values that stay: weights")                               \
     X(CONSTANT,    "constant",    0, 0, "values that the graph owns")                              \
-    X(MATMUL,      "matmul",      2, 2, "a (..., m, k) times b (..., k, n), equal leading axes")    \
+    X(MATMUL,      "matmul",      2, 2, "a (..., m, k) times b (..., k, n), equal leading axes")   \
     X(TRANSPOSE,   "transpose",   1, 1, "axis i of the output is axis axes[i] of the input")       \
     X(RESHAPE,     "reshape",     1, 1, "the same values in another shape")                        \
     X(SLICE,       "slice",       1, 1, "begin[i] <= index < end[i] of each axis")                 \

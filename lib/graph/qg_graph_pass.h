@@ -34,7 +34,8 @@ typedef struct qg_scaling_report {
 // Operands are quantized once for each node, recipe and orientation; with one scale per tensor once
 // for each node and recipe, and codes are transposed.
 // QG_ERROR_ARGUMENT: a recipe that a graph cannot have, or this product (named) cannot; a glob that
-// matches no product; `only` that selects none after all other filters. report may be NULL.
+// matches no product; `only` that selects none after all other filters; a count below 0. report may
+// be NULL.
 qg_status qg_graph_insert_scaled_matmul(const qg_graph *graph, const qg_scaling *scaling,
                                         qg_graph **out, qg_scaling_report *report);
 

@@ -24,7 +24,7 @@ typedef struct qg_graph_run_options {
 
 typedef struct qg_graph_feed {
     const char *name;   // of an input
-    const void *values; // of its dtype and aligned for it, row-major
+    const void *values; // of its dtype and aligned for it, row-major; not of this runner
 } qg_graph_feed;
 
 typedef struct qg_graph_runner qg_graph_runner;

@@ -53,7 +53,7 @@ static product product_of(const run_job *job) {
     return p;
 }
 
-qg_status run_product_of_floats(const run_job *job) {
+static qg_status run_matmul(const run_job *job) {
     product p = product_of(job);
     int64_t work, bytes;
     if (!qg_size_multiply(p.m * p.n, p.k, &work))
@@ -81,7 +81,7 @@ static qg_status run_copy(const run_job *job) {
 qg_status run_float(const graph_node *node, const run_input *in, int threads, float *out) {
     run_job job = {node, in, threads, out};
     switch (node->op) {
-    case QG_GRAPH_MATMUL: return run_product_of_floats(&job);
+    case QG_GRAPH_MATMUL: return run_matmul(&job);
     case QG_GRAPH_CAST: return run_copy(&job);
     case QG_GRAPH_SOFTMAX: return run_softmax(&job);
     case QG_GRAPH_LAYER_NORM: return run_layer_norm(&job);

@@ -62,7 +62,7 @@ static inline float run_maximum(float a, float b) {
 const qg_graph *graph_runner_graph(const qg_graph_runner *runner);
 int graph_runner_threads(const qg_graph_runner *runner);
 
-// ------------------------------------------------------------------------------------ by themes
+// ------------------------------------------------------------------------- what run_float hands on
 
 typedef struct run_job {
     const graph_node *node;
@@ -71,7 +71,6 @@ typedef struct run_job {
     float *out;
 } run_job;
 
-qg_status run_product_of_floats(const run_job *job); // matmul
 qg_status run_elementwise(const run_job *job);
 qg_status run_softmax(const run_job *job);
 qg_status run_layer_norm(const run_job *job);

@@ -251,6 +251,27 @@ START_TEST(a_sentence_of_one_token_pools_to_its_row) {
 }
 END_TEST
 
+// Which the length of the pooled rows tells, that of the embeddings no more.
+START_TEST(pooled_rows_are_means_of_the_tokens_that_count) {
+    model *m = open_seeded();
+    const qg_graph_feed *feeds;
+    int32_t count = model_feeds(m, &feeds);
+    qg_graph_runner *runner = run_graph(model_graph(m), count, feeds);
+    const float *x = values_of(model_graph(m), runner, "layer1/output_norm");
+    const float *pooled = values_of(model_graph(m), runner, "pooled"), *mask = mask_of(m);
+    for (int i = 0; i < SENTENCES * HIDDEN; i++) {
+        double sum = 0, tokens = 0;
+        for (int place = i / HIDDEN * TOKENS; place < (i / HIDDEN + 1) * TOKENS; place++) {
+            tokens += (double)mask[place];
+            sum += (double)mask[place] * (double)x[place * HIDDEN + i % HIDDEN];
+        }
+        ck_assert_double_le(fabs((double)pooled[i] - sum / tokens), 1e-6);
+    }
+    qg_graph_runner_free(runner);
+    model_free(m);
+}
+END_TEST
+
 static float tiny[384 * 256];
 
 static qg_status tiny_weight(void *context, const char *name, const qg_tensor_type *type,
@@ -427,6 +448,10 @@ START_TEST(extents_that_make_no_transformer_are_refused) {
         ck_assert_msg(strstr(qg_detail(), CASES[i].words) != NULL, "\"%s\" does not say \"%s\"",
                       qg_detail(), CASES[i].words);
     }
+    qg_graph *graph;
+    const transformer_weights none = {no_weight, NULL};
+    ck_assert_int_eq(transformer_build(&SHAPE, &none, INT64_MAX, 2, &graph), QG_ERROR_OVERFLOW);
+    ck_assert_ptr_null(graph);
 }
 END_TEST
 
@@ -441,6 +466,7 @@ int main(void) {
                                   the_mask_tells_which_tokens_count,
                                   a_sentence_of_padding_alone_is_zero,
                                   a_sentence_of_one_token_pools_to_its_row,
+                                  pooled_rows_are_means_of_the_tokens_that_count,
                                   small_rows_have_length_one_too,
                                   nodes_that_mean_something_have_names,
                                   products_are_six_of_matrices_and_two_of_batches_per_layer,

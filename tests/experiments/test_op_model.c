@@ -102,6 +102,7 @@ START_TEST(int8_by_rows_agrees_with_the_model_in_fp32_and_four_bits_less) {
     ran(&narrow);
     ck_assert(metric(&wide, QG_METRIC_QSNR_DB) > 38);
     ck_assert(wide.compared[0].spearman > 0.99);
+    ck_assert(narrow.compared[0].spearman < wide.compared[0].spearman);
     double bits = (metric(&wide, QG_METRIC_QSNR_DB) - metric(&narrow, QG_METRIC_QSNR_DB)) / 6.02;
     ck_assert_msg(bits > 3 && bits < 5, "%g bits", bits);
     qg_plan_free(plan);

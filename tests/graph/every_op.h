@@ -97,10 +97,12 @@ static inline void every_op_scaled(qg_graph *g) {
     qg_scaled shared = qg_graph_quantize(g, experts, "nvfp4_4over6");
     qg_graph_output(
         g, qg_graph_scaled_grouped_matmul(g, tokens, shared, index, biases, QG_DTYPE_BF16));
-    qg_attributes seeded = {.seed = UINT64_MAX, .recipe = "mxfp4//rceil/stochastic:A:16"};
+    qg_attributes seeded = {.seed = 1, .recipe = "mxfp4//rceil/stochastic:A:16"};
     qg_node scale = every_op_add(g, QG_GRAPH_SCALED_QUANT_SCALE, 1, &x, seeded, NULL);
-    qg_graph_output(g, every_op_add(g, QG_GRAPH_SCALED_QUANTIZE, 2, (const qg_node[]){x, scale},
-                                    seeded, "seeded"));
+    const qg_node scaled[] = {x, scale};
+    qg_graph_output(g, every_op_add(g, QG_GRAPH_SCALED_QUANTIZE, 2, scaled, seeded, "seeded/1"));
+    seeded.seed = UINT64_MAX;
+    qg_graph_output(g, every_op_add(g, QG_GRAPH_SCALED_QUANTIZE, 2, scaled, seeded, "seeded"));
 }
 
 static inline qg_graph *every_op_graph(void) {

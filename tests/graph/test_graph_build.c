@@ -106,6 +106,9 @@ START_TEST(what_is_no_node_op_or_number_of_inputs_fails) {
     qg_graph_add_node(g, QG_GRAPH_ADD, -1, many, NULL, "sum");
     check_failed(g, "node 'sum' (add): -1 inputs, not 2 to 2");
     g = create();
+    qg_graph_add_node(g, QG_GRAPH_ADD, 2, NULL, NULL, "sum");
+    check_failed(g, "node 'sum' (add): inputs are not given");
+    g = create();
     qg_graph_add_node(g, QG_GRAPH_OP_COUNT, 0, NULL, NULL, NULL);
     check_failed(g, "is none");
     g = create();
@@ -260,6 +263,15 @@ START_TEST(what_is_no_name_is_refused_and_shown_without_odd_bytes) {
     ck_assert_int_eq(qg_graph_find(g, longest), node);
     ck_assert_int_eq(input_of(g, "A.b/c:d-e_9"), node + 1);
     qg_graph_free(g);
+}
+END_TEST
+
+START_TEST(no_name_is_found_or_given) {
+    qg_graph *g = create();
+    qg_node x = input_of(g, "x");
+    ck_assert_int_eq(qg_graph_find(g, NULL), QG_NODE_NONE);
+    qg_graph_name(g, x, NULL);
+    check_failed(g, "is no name of a node");
 }
 END_TEST
 
@@ -422,6 +434,7 @@ START_TEST(binding_checks_digests_where_they_are_known) {
              (unsigned long long)qg_digest_bytes(right, sizeof right));
     ck_assert_msg(qg_graph_read(text, strlen(text), &g) == QG_OK, "%s", qg_detail());
     check_not_bound(g, "y", right, "'y' is no parameter or constant of the graph");
+    check_not_bound(g, NULL, right, "'' is no parameter or constant of the graph");
     check_not_bound(g, "x", right, "'x' is no parameter or constant of the graph");
     check_not_bound(g, "known", NULL, "node 'known': no values to bind");
     check_not_bound(g, "known", wrong, "node 'known': the values have digest");
@@ -469,6 +482,7 @@ int main(void) {
                                   attributes_that_an_op_does_not_have_are_dropped,
                                   attributes_that_an_op_has_are_kept,
                                   what_is_no_name_is_refused_and_shown_without_odd_bytes,
+                                  no_name_is_found_or_given,
                                   a_name_is_taken_once,
                                   own_names_give_way_to_given_ones,
                                   a_node_is_named_unless_its_name_has_the_form_of_its_own,

@@ -84,6 +84,12 @@ typedef struct quantization {
     qg_node x, codes, scale, tensor_scale;
 } quantization;
 
+static const qg_node *inputs_of(const qg_graph *graph, qg_node node) {
+    const qg_node *inputs;
+    qg_graph_node_inputs(graph, node, &inputs);
+    return inputs;
+}
+
 enum { SCALE_FIRST, TENSOR_SCALE_FIRST, APART };
 
 // order: of the nodes; APART: with others between them.
@@ -258,6 +264,25 @@ START_TEST(a_second_quantization_does_not_search_again) {
 }
 END_TEST
 
+// A quantization that no output needs does not choose the scales of one that an output needs.
+START_TEST(keeping_dead_nodes_does_not_change_what_is_found) {
+    const char *recipe = "rlx_mxfp4x2///stochastic:A:16";
+    quantization q = build(recipe, QG_DTYPE_FP32, SCALE_FIRST, 3); // its codes are dead
+    const qg_node inputs[] = {*inputs_of(q.graph, q.codes), q.scale};
+    q.codes = quant_node(q.graph, QG_GRAPH_SCALED_QUANTIZE, 2, inputs, recipe, 8);
+    output_all(&q);
+    expectation first = quantized(recipe, QG_FORMAT_FP32, data(), 3);
+    expectation e = quantized(recipe, QG_FORMAT_FP32, data(), 8);
+    ck_assert_mem_ne(first.scales, e.scales, sizeof e.scales);
+    for (int keep = 0; keep < 2; keep++) {
+        qg_graph_runner *r = run(&q, &(qg_graph_run_options){.keep = keep}, data());
+        require_quantized(&q, r, &e, recipe);
+        qg_graph_runner_free(r);
+    }
+    qg_graph_free(q.graph);
+}
+END_TEST
+
 // Ties of e4m3 under amax.
 static void fill_ties(float amax, float *x) {
     for (int i = 0; i < COUNT; i++)
@@ -405,6 +430,7 @@ int main(void) {
                                   inputs_of_16_bits_are_quantized_as_what_they_are,
                                   a_second_quantization_encodes_by_the_scales_of_the_first,
                                   a_second_quantization_does_not_search_again,
+                                  keeping_dead_nodes_does_not_change_what_is_found,
                                   amax_mul_multiplies_by_the_factor_that_no_scale_tells,
                                   two_scales_may_share_a_tensor_scale,
                                   scales_of_another_tensor_or_recipe_only_encode,

@@ -154,6 +154,39 @@ START_TEST(casts_to_other_dtypes_are_not_shared) {
 }
 END_TEST
 
+START_TEST(fp16_products_and_weights_are_cast_once) {
+    qg_scaling_report r;
+    begin();
+    qg_node x = qg_graph_input(graph, "x", qg_tensor(QG_DTYPE_FP16, 2, 4, 64));
+    qg_node low = qg_graph_cast(graph, swapped(weight("w", 64, 64)), QG_DTYPE_FP16);
+    qg_node y = product("y", x, low);
+    qg_graph_output(graph, product("z", y, low));
+    qg_graph_output(graph, product("u", y, low));
+    qg_graph *g = with_mxfp8(&r);
+    const char *scaled = qg_graph_node_name(g, input_of(g, found(g, "z"), 0));
+    ck_assert_str_eq(operand_of(g, scaled, 0), "y");
+    ck_assert_int_eq(dtype_of(g, operand_of(g, scaled, 1)), QG_DTYPE_FP16);
+    ck_assert_int_eq(qg_graph_count_op(g, QG_GRAPH_CAST), 4); // of w and of each product
+    ck_assert_int_eq(r.quantized, 3);
+    qg_graph_free(g);
+}
+END_TEST
+
+START_TEST(a_transpose_is_found_behind_others_of_the_same_tensor) {
+    qg_scaling_report r;
+    begin();
+    qg_node x = qg_graph_input(graph, "x", qg_tensor(QG_DTYPE_FP32, 3, 2, 32, 32));
+    qg_node a = qg_graph_input(graph, "a", qg_tensor(QG_DTYPE_FP32, 3, 2, 4, 32));
+    qg_graph_output(graph, product("y", a, x));
+    qg_graph_output(graph, qg_graph_transpose(graph, x, (int32_t[]){2, 1, 0}));
+    qg_graph_output(graph, product("z", a, x));
+    qg_graph *g = inserted((qg_scaling){.lhs = "mxfp8", .batched = true}, &r);
+    ck_assert_int_eq(r.transposed, 1);
+    ck_assert_str_eq(operand_of(g, "y", 1), operand_of(g, "z", 1));
+    qg_graph_free(g);
+}
+END_TEST
+
 // ----------------------------------------------------------------------------------------- sharing
 
 START_TEST(an_activation_of_three_projections_is_quantized_once) {
@@ -256,6 +289,18 @@ START_TEST(recipes_do_not_share_quantizations) {
 }
 END_TEST
 
+START_TEST(a_quantization_is_found_behind_others_of_the_same_tensor) {
+    qg_scaling_report r;
+    begin();
+    qg_node x = input("x", 16, 64);
+    qg_graph_output(graph, product("y", x, swapped(x)));
+    qg_graph_output(graph, product("z", x, swapped(x)));
+    qg_graph_free(inserted((qg_scaling){.lhs = "mxfp8", .rhs = "mxfp4"}, &r));
+    ck_assert_int_eq(r.quantized, 2);
+    ck_assert_int_eq(r.reused, 2);
+}
+END_TEST
+
 // What configurations for each layer come to: one insertion for each.
 START_TEST(insertions_one_after_the_other_share_quantizations) {
     static const char *const recipes[] = {"mxfp8", "nvfp4", "e4m3"};
@@ -335,6 +380,8 @@ int main(void) {
                             a_transpose_under_a_cast_is_undone,
                             a_cast_is_used_as_it_is_where_nothing_is_transposed_under_it,
                             casts_to_other_dtypes_are_not_shared,
+                            fp16_products_and_weights_are_cast_once,
+                            a_transpose_is_found_behind_others_of_the_same_tensor,
                             an_activation_of_three_projections_is_quantized_once,
                             a_weight_of_two_products_is_transposed_and_quantized_once,
                             tied_weights_are_quantized_once_for_each_orientation,
@@ -342,6 +389,7 @@ int main(void) {
                             one_node_on_both_sides_is_quantized_in_two_orientations,
                             a_node_times_its_own_transpose_is_quantized_once,
                             recipes_do_not_share_quantizations,
+                            a_quantization_is_found_behind_others_of_the_same_tensor,
                             insertions_one_after_the_other_share_quantizations,
                             insertions_one_after_the_other_have_seeds_of_their_own,
                             codes_by_scales_from_elsewhere_are_not_shared};
