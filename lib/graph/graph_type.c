@@ -52,6 +52,11 @@ qg_status qg_tensor_check(const qg_tensor_type *type) {
         return qg_fail(QG_ERROR_ARGUMENT, "rank %" PRId32 " is not 0 to %d", type->rank,
                        QG_RANK_MOST);
     int64_t bytes = qg_dtype_bytes((qg_dtype)type->dtype);
+    for (int i = type->rank; i < QG_RANK_MOST; i++)
+        if (type->shape[i] != 0)
+            return qg_fail(QG_ERROR_ARGUMENT,
+                           "extent %" PRId64 " of axis %d lies past rank %" PRId32, type->shape[i],
+                           i, type->rank);
     for (int i = 0; i < type->rank; i++) {
         if (type->shape[i] < 1)
             return qg_fail(QG_ERROR_ARGUMENT, "extent %" PRId64 " of axis %d is below 1",

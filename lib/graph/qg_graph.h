@@ -56,7 +56,8 @@ typedef struct qg_tensor_type {
 // qg_tensor(QG_DTYPE_FP32, 2, (int64_t)4, (int64_t)64): `rank` extents, converted to int64_t.
 #define qg_tensor(dtype, rank, ...) ((qg_tensor_type){(dtype), (rank), {__VA_ARGS__}})
 
-// QG_ERROR_ARGUMENT (dtype, rank or an extent out of range), QG_ERROR_OVERFLOW beyond 2^62 bytes.
+// QG_ERROR_ARGUMENT (dtype, rank or an extent out of range, an extent past the rank),
+// QG_ERROR_OVERFLOW beyond 2^62 bytes.
 qg_status qg_tensor_check(const qg_tensor_type *type);
 int64_t qg_tensor_elements(const qg_tensor_type *type); // of a checked type
 int64_t qg_tensor_bytes(const qg_tensor_type *type);

@@ -14,7 +14,8 @@
 QG_EXTERN_C_BEGIN
 
 typedef struct qg_graph_run_options {
-    const qg_backend *backend; // of the scaled ops; NULL: emulator
+    const qg_backend *backend; // of the scaled ops; NULL: emulator (which is also what
+                               // qg_backend_find gives for a word that it does not know)
     const qg_unit *unit; // of scaled products on the emulator, +promote:G added where the layouts
                          // need it; NULL: exact. Not read for other backends
     int threads;         // 0: all

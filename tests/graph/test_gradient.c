@@ -151,10 +151,9 @@ START_TEST(a_factor_that_is_a_transpose_is_used_as_it_was_before) {
         int32_t axes[] = {0, 1, 2, 3};
         axes[rank - 2] = rank - 1;
         axes[rank - 1] = rank - 2;
-        qg_tensor_type left = {
-            QG_DTYPE_FP32, rank, {2, 2, 2, 2}
-        };
-        left.shape[rank - 1] = 5;
+        qg_tensor_type left = {.dtype = QG_DTYPE_FP32, .rank = rank};
+        for (int32_t i = 0; i < rank; i++)
+            left.shape[i] = i == rank - 1 ? 5 : 2;
         qg_tensor_type right = left;
         right.shape[rank - 2] = 3;
         qg_node x = qg_graph_input(g, "x", left), w = qg_graph_input(g, "w", right);

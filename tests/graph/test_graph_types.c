@@ -41,6 +41,8 @@ START_TEST(types_out_of_range_are_errors) {
         {{QG_DTYPE_FP32, -1, {0}},                     QG_ERROR_ARGUMENT, "rank -1 is not" },
         {{QG_DTYPE_FP32, 2, {4, 0}},                   QG_ERROR_ARGUMENT, "0 of axis 1"    },
         {{QG_DTYPE_FP32, 1, {INT64_MIN}},              QG_ERROR_ARGUMENT, "of axis 0"      },
+        {{QG_DTYPE_FP32, 1, {4, 4}},                   QG_ERROR_ARGUMENT, "past rank 1"    },
+        {{QG_DTYPE_BF16, 0, {4, 4}},                   QG_ERROR_ARGUMENT, "past rank 0"    },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         qg_status status = qg_tensor_check(&rows[i].type);
