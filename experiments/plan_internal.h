@@ -268,10 +268,10 @@ qg_status qg_keep_variant(qg_plan *plan, const qg_variant *variant, int32_t *ind
 qg_status qg_keep_product(qg_plan *plan, const qg_product *product, int32_t *index);
 // Whether an item of --data names a model.
 bool qg_data_is_model(const char *item);
-// Why a graph cannot have these operands, or that output of a product; or NULL.
-qg_status qg_graph_refuses_operands(qg_plan *plan, const qg_variant *a, const qg_variant *b,
-                                    const char **reason);
-qg_status qg_graph_refuses_output(qg_plan *plan, qg_format out_type, const char **reason);
+// Why a model cannot have that operand, b or a, or that output of a product; or NULL.
+qg_status qg_model_refuses(qg_plan *plan, const qg_variant *operand, bool is_b,
+                           const char **reason);
+qg_status qg_model_refuses_output(qg_plan *plan, qg_format out_type, const char **reason);
 // A unit whose +split:N suits no product of the model as it is long: QG_ERROR_UNSUPPORTED.
 qg_status qg_model_takes_unit(const struct model *model, const qg_case *c);
 // Whether a backend has a unit: the emulator all but native, the others native alone.

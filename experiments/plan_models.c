@@ -76,6 +76,19 @@ static int32_t find_model(const qg_plan *plan, const char *data, uint64_t digest
     return -1;
 }
 
+// Results know a model by the name of its file: another of that name would be pooled with it.
+static qg_status check_name(const qg_plan *plan, const char *typed, const char *data) {
+    for (int64_t i = 0; i < plan->model_count; i++) {
+        const qg_plan_model *m = &plan->models[i];
+        if (m->count && plan->sources[m->first]->source.data == data)
+            return qg_fail(QG_ERROR_ARGUMENT,
+                           "%.150s and %.150s are two models of one name, by which results know "
+                           "them: rename or link one",
+                           m->name, typed);
+    }
+    return QG_OK;
+}
+
 // Takes the model over.
 static qg_status keep_model(qg_plan *plan, const char *typed, struct model *opened,
                             int32_t *index) {
@@ -87,6 +100,8 @@ static qg_status keep_model(qg_plan *plan, const char *typed, struct model *open
     if (!status)
         status = qg_word_pool_keep(plan->pool, typed, &made.name);
     *index = status ? -1 : find_model(plan, kept, model_digest(opened));
+    if (!status && *index < 0)
+        status = check_name(plan, typed, kept);
     if (!status && *index < 0)
         status =
             qg_grow(&plan->models, plan->model_count, &plan->model_capacity, sizeof *plan->models);
@@ -142,6 +157,23 @@ qg_status qg_expand_models(qg_plan *plan, const qg_view *view, qg_expanded *e) {
 
 // --------------------------------------------------------------------------------------- products
 
+// What a user may do about, in terms of options.
+static qg_status check_operand(const qg_variant *v, bool is_b) {
+    qg_format_info info = qg_format_describe(v->recipe.element);
+    if (qg_format_code_bytes(&info) != 1)
+        return qg_fail(QG_ERROR_ARGUMENT,
+                       "the model takes formats of up to 8 bits, %s has %d; for %s alone take a "
+                       "nearly exact format for %s, e.g. %s",
+                       v->format, info.bits, is_b ? "activations" : "weights",
+                       is_b ? "weights" : "activations",
+                       is_b ? "--formats mxfp4 --formats-b mx9"
+                            : "--formats mx9 --formats-b mxfp4");
+    if (v->recipe.rule == QG_RULE_DELAYED)
+        return qg_fail(QG_ERROR_ARGUMENT,
+                       "%s scales by an amax history, which the model does not have", v->format);
+    return QG_OK;
+}
+
 // What a graph has to say about a recipe: nothing (QG_OK), or why it cannot have it.
 static qg_status check_recipe(const qg_variant *v) {
     model_recipe_names names = {v->format, v->layout, v->scale_rule, v->rounding};
@@ -160,18 +192,18 @@ static qg_status keep_refusal(qg_plan *plan, qg_status refusal, const char **rea
     return qg_word_pool_keep(plan->pool, qg_detail(), reason);
 }
 
-qg_status qg_graph_refuses_operands(qg_plan *plan, const qg_variant *a, const qg_variant *b,
-                                    const char **reason) {
-    qg_status refusal = a->skip ? QG_OK : check_recipe(a);
-    if (!refusal && !b->skip)
-        refusal = check_recipe(b);
+qg_status qg_model_refuses(qg_plan *plan, const qg_variant *operand, bool is_b,
+                           const char **reason) {
+    qg_status refusal = operand->skip ? QG_OK : check_operand(operand, is_b);
+    if (!refusal && !operand->skip)
+        refusal = check_recipe(operand);
     return keep_refusal(plan, refusal, reason);
 }
 
-qg_status qg_graph_refuses_output(qg_plan *plan, qg_format out_type, const char **reason) {
+qg_status qg_model_refuses_output(qg_plan *plan, qg_format out_type, const char **reason) {
     qg_status refusal = QG_OK;
     if (out_type != QG_FORMAT_FP32 && out_type != QG_FORMAT_BF16)
-        refusal = qg_fail(QG_ERROR_UNSUPPORTED, "products of a graph come out in fp32 or bf16");
+        refusal = qg_fail(QG_ERROR_UNSUPPORTED, "products of a model come out in fp32 or bf16");
     return keep_refusal(plan, refusal, reason);
 }
 

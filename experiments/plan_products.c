@@ -60,10 +60,21 @@ static qg_status check_unit_glob(const char *glob) {
     return qg_fail(QG_ERROR_ARGUMENT, "no unit matches '%.60s'; --list-names lists all", glob);
 }
 
+// The detail of qg_unit_parse, with the units that an unknown one resembles.
+static qg_status refuse_unit(const char *word, qg_status status) {
+    char base[QG_UNIT_NAME_SIZE];
+    bool unknown = strncmp(qg_detail(), "unknown unit", strlen("unknown unit")) == 0;
+    if (unknown && !strstr(qg_detail(), "nearest")) {
+        snprintf(base, sizeof base, "%.*s", (int)strcspn(word, ":+"), word);
+        status = qg_near_unknown("unit", base, qg_unit_listed);
+    }
+    return qg_near_hint(status, "--list-names lists all");
+}
+
 static qg_status parse_unit(const char *word, qg_unit *unit, char name[QG_UNIT_NAME_SIZE]) {
     qg_status status = qg_unit_parse(word, unit);
     if (status)
-        return qg_near_hint(status, "--list-names lists all");
+        return refuse_unit(word, status);
     qg_unit_name(unit, name);
     return QG_OK;
 }
@@ -110,7 +121,8 @@ typedef struct pairing {
     const qg_recipe *recipe_a, *recipe_b;
     bool of_model;
     const char *skip;       // NULL, or why an operand is impossible
-    const char *refusal;    // NULL, or why a graph of a model refuses an operand
+    const char *refusal;    // NULL, or why a model refuses an operand
+    const char *refusal_b;  // NULL, or why it refuses b
     const char *graph_skip; // that, or why it refuses the output type
     qg_product product;     // but for unit and skip
     qg_index_list *crossed; // where its products go, from `first` on
@@ -120,10 +132,10 @@ typedef struct pairing {
 // Impossible operands say nothing against a unit or an output type, an impossible a nothing
 // against b.
 static void note_product(const pairing *p, qg_listed *unit, const char *reason) {
-    bool a_fails = qg_plan_variant(p->plan, p->product.a)->skip != NULL;
+    bool a_fails = qg_plan_variant(p->plan, p->product.a)->skip || p->refusal != p->refusal_b;
     bool operand_fails = p->skip || p->refusal, output_fails = p->graph_skip && !p->refusal;
     qg_note_choice(p->a, reason);
-    qg_note_fit(p->b_listed, a_fails ? NULL : reason);
+    qg_note_fit(p->b_listed, a_fails ? p->refusal_b : reason);
     qg_note_fit(p->out_listed, operand_fails ? NULL : reason);
     qg_note_fit(unit, operand_fails || output_fails ? NULL : reason);
 }
@@ -270,7 +282,7 @@ static qg_status cross_outputs(pairing *p, int32_t bias) {
         p->out_listed = e->out_listed[type];
         p->graph_skip = p->refusal;
         if (p->of_model && !p->refusal)
-            status = qg_graph_refuses_output(p->plan, p->product.out_type, &p->graph_skip);
+            status = qg_model_refuses_output(p->plan, p->product.out_type, &p->graph_skip);
         if (!status)
             status = add_units(p);
     }
@@ -287,8 +299,11 @@ static qg_status cross_products(pairing *p) {
         return status;
     p->of_model = true;
     p->crossed = &e->crossed_by_models;
-    status = qg_graph_refuses_operands(p->plan, qg_plan_variant(p->plan, p->product.a),
-                                       qg_plan_variant(p->plan, p->product.b), &p->refusal);
+    status = qg_model_refuses(p->plan, qg_plan_variant(p->plan, p->product.b), true, &p->refusal_b);
+    if (!status)
+        status =
+            qg_model_refuses(p->plan, qg_plan_variant(p->plan, p->product.a), false, &p->refusal);
+    p->refusal = p->refusal ? p->refusal : p->refusal_b;
     return status ? status : cross_outputs(p, 0);
 }
 

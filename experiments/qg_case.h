@@ -52,7 +52,7 @@ typedef struct qg_case {
     uint64_t seed;
     const char *skip;        // NULL, or why the case is SKIPPED
     const char *unavailable; // NULL, or why the backend that was asked for does not answer
-    int64_t shared_by;       // cases of the plan that one run of a model gives; 0 elsewhere
+    bool is_served;          // by a model's run for the case before: it costs nothing
     uint64_t shard_key;      // decides the shard: its id; one key for all nodes of a run of a model
 } qg_case;
 

@@ -26,6 +26,7 @@ typedef struct view {
     qg_column columns[QG_COLUMN_COUNT];
     int column_count;
     bool named[QG_COLUMN_COUNT]; // written out in --columns: shown even if empty
+    bool of_models;              // the rows are nodes of models, and the columns chosen for them
 } view;
 
 // ----------------------------------------------------------------------------------------- values
@@ -156,12 +157,50 @@ static bool is_telling(const view *v, qg_column column) {
     return column == QG_COLUMN_REASON && first[0];
 }
 
+typedef struct wanted_column {
+    qg_column column;
+    bool always;
+} wanted_column;
+
+static void choose_among(view *v, const wanted_column *wanted, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (wanted[i].always || is_telling(v, wanted[i].column))
+            add_column(v, wanted[i].column);
+}
+
+static bool has_models_alone(const view *v) {
+    for (int64_t i = 0; i < v->count; i++)
+        if (strcmp(qg_table_text(v->table, v->rows[i], QG_COLUMN_OP), "model") != 0)
+            return false;
+    return true;
+}
+
+static void choose_columns_of_models(view *v) {
+    static const wanted_column wanted[] = {
+        {QG_COLUMN_FORMAT,         true },
+        {QG_COLUMN_FORMAT_B,       false},
+        {QG_COLUMN_LAYOUT,         false},
+        {QG_COLUMN_SCALE_RULE,     false},
+        {QG_COLUMN_ROUNDING,       false},
+        {QG_COLUMN_UNIT,           false},
+        {QG_COLUMN_OUT_TYPE,       false},
+        {QG_COLUMN_BACKEND,        false},
+        {QG_COLUMN_DATA,           false},
+        {QG_COLUMN_TENSOR,         true },
+        {QG_COLUMN_SEED,           false},
+        {QG_COLUMN_STATUS,         false},
+        {QG_COLUMN_METRIC_QSNR_DB, true },
+        {QG_COLUMN_METRIC_COSINE,  true },
+        {QG_COLUMN_REASON,         false},
+    };
+    choose_among(v, wanted, sizeof wanted / sizeof wanted[0]);
+    if (!is_empty(v, QG_COLUMN_SPEARMAN)) // of embeddings
+        add_column(v, QG_COLUMN_SPEARMAN);
+}
+
 // What a reader wants to see: the axes that differ, the status, error and speed.
 static void choose_columns(view *v) {
-    static const struct {
-        qg_column column;
-        bool always;
-    } wanted[] = {
+    static const wanted_column wanted[] = {
         {QG_COLUMN_OP,                  false},
         {QG_COLUMN_FORMAT,              true },
         {QG_COLUMN_FORMAT_B,            false},
@@ -186,9 +225,11 @@ static void choose_columns(view *v) {
         {QG_COLUMN_TIMING_MEMCPY_RATIO, false},
         {QG_COLUMN_REASON,              false},
     };
-    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
-        if (wanted[i].always || is_telling(v, wanted[i].column))
-            add_column(v, wanted[i].column);
+    v->of_models = has_models_alone(v);
+    if (v->of_models)
+        choose_columns_of_models(v);
+    else
+        choose_among(v, wanted, sizeof wanted / sizeof wanted[0]);
 }
 
 // Columns that no row has a value in, unless they were asked for by name or all are like that.
@@ -224,6 +265,11 @@ static void print_grid(const view *v, bool markdown, int width, FILE *stream) {
         grid.right[i] = qg_column_describe(column)->type != QG_COLUMN_TEXT;
         grid.middle[i] = column == QG_COLUMN_TENSOR || column == QG_COLUMN_DATA;
         grid.whole[i] = !grid.middle[i] && column != QG_COLUMN_REASON;
+        if (v->of_models) { // the node's name stays
+            grid.kept[i] = column == QG_COLUMN_TENSOR;
+            grid.whole[i] = false;
+            grid.middle[i] = column != QG_COLUMN_REASON;
+        }
     }
     if (markdown)
         qg_text_grid_markdown(&grid, stream);

@@ -23,9 +23,9 @@ typedef enum cell_style {
     PERCENT,
     SHORT,
     SCIENTIFIC,
-    LONG,       // five digits behind the point
-    WORST,      // the least of `of`, in decibels
-    WORST_NODE, // the tensor that has it
+    LONG,      // five digits behind the point
+    WORST,     // the least of `of`, in decibels
+    WORST_NODE // the tensor that has it
 } cell_style;
 
 // When a column is shown.
@@ -34,7 +34,8 @@ typedef enum presence {
     IF_FITTING, // left out, the last one first, when the table is too wide
     IF_VARYING, // if it tells groups apart
     IF_TELLING, // if it tells groups apart and fits
-    IF_MIXED    // if it differs from `of`
+    IF_MIXED,   // if it differs from `of`
+    BELOW       // in no column: lines below the table say how often each text is there
 } presence;
 
 typedef struct column {
@@ -112,10 +113,7 @@ static void print_scientific(double value, char text[QG_CELL_SIZE]) {
         snprintf(text, QG_CELL_SIZE, "%.1e", value);
 }
 
-static void table_cell(const void *context, int64_t row, int column_shown,
-                       char text[QG_CELL_SIZE]) {
-    const end_table *t = context;
-    int at = t->shown[column_shown];
+static void print_cell(const end_table *t, int64_t row, int at, char text[QG_CELL_SIZE]) {
     const column *c = &t->columns[at];
     double value = t->numbers[row * t->column_count + at];
     switch (c->style) {
@@ -129,6 +127,11 @@ static void table_cell(const void *context, int64_t row, int column_shown,
     case WORST_NODE: print_worst(t, c, value, text); break;
     default: snprintf(text, QG_CELL_SIZE, "%s", summary_group_text(t->groups, row, c->of)); break;
     }
+}
+
+static void shown_cell(const void *context, int64_t row, int shown, char text[QG_CELL_SIZE]) {
+    const end_table *t = context;
+    print_cell(t, row, t->shown[shown], text);
 }
 
 // -------------------------------------------------------------------------------------- columns
@@ -148,16 +151,21 @@ static bool is_wanted(const end_table *t, int at) {
     case IF_VARYING:
     case IF_TELLING: return summary_groups_vary(t->groups, c->of);
     case IF_MIXED: return differs(t, c->of, QG_COLUMN_FORMAT);
+    case BELOW: return false;
     default: return true;
     }
 }
+
+// Cut before other columns where all are too wide.
+static bool is_squeezed(qg_column of) { return of == QG_COLUMN_LAYOUT || of == QG_COLUMN_DATA; }
 
 static void fill_grid(end_table *t, qg_text_grid *grid) {
     for (int c = 0; c < t->column_count; c++)
         if (is_wanted(t, c)) {
             grid->title[grid->columns] = t->columns[c].title;
-            grid->right[grid->columns] =
-                t->columns[c].style != TEXT && t->columns[c].style != WORST_NODE;
+            grid->right[grid->columns] = t->columns[c].style != TEXT;
+            grid->middle[grid->columns] = true; // units differ at their end, too
+            grid->whole[grid->columns] = !is_squeezed(t->columns[c].of);
             t->shown[grid->columns++] = c;
         }
 }
@@ -177,17 +185,69 @@ static bool drop_column(end_table *t, qg_text_grid *grid) {
         t->shown[at] = t->shown[at + 1];
         grid->title[at] = grid->title[at + 1];
         grid->right[at] = grid->right[at + 1];
+        grid->middle[at] = grid->middle[at + 1];
+        grid->whole[at] = grid->whole[at + 1];
     }
     return true;
 }
 
+// In how many rows a text of the column is: counted at the first of them, 0 at the others.
+static void count_texts(const end_table *t, int at, int64_t *counts) {
+    char text[QG_CELL_SIZE], other[QG_CELL_SIZE];
+    for (int64_t i = 0; i < t->groups->count; i++) {
+        int64_t first = 0;
+        print_cell(t, i, at, text);
+        for (print_cell(t, first, at, other); strcmp(text, other) != 0;)
+            print_cell(t, ++first, at, other);
+        counts[i] = 0;
+        counts[first]++;
+    }
+}
+
+static int64_t largest(const int64_t *counts, int64_t count) {
+    int64_t at = 0;
+    for (int64_t i = 1; i < count; i++)
+        at = counts[i] > counts[at] ? i : at;
+    return at;
+}
+
+// Each text of a column once, that of most rows first.
+static void print_texts(const end_table *t, int at, int64_t *counts, int width, FILE *stream) {
+    char text[QG_CELL_SIZE], part[QG_CELL_SIZE + 32];
+    int64_t row;
+    int printed = fprintf(stream, "%s", t->columns[at].title);
+    const char *before = ":";
+    count_texts(t, at, counts);
+    while (counts[row = largest(counts, t->groups->count)] > 0) {
+        print_cell(t, row, at, text);
+        int length = snprintf(part, sizeof part, " %s in %" PRId64 " row%s", text, counts[row],
+                              counts[row] == 1 ? "" : "s");
+        printed += fprintf(stream, "%s", before);
+        if (width && printed + length >= width) // a comma follows
+            printed = fprintf(stream, "\n   ") - 1;
+        printed += fprintf(stream, "%s", part);
+        before = ",";
+        counts[row] = 0;
+    }
+    fputc('\n', stream);
+}
+
+static void print_below(const end_table *t, int width, FILE *stream) {
+    int64_t *counts = malloc((size_t)t->groups->count * sizeof *counts);
+    for (int c = 0; counts && c < t->column_count; c++)
+        if (t->columns[c].presence == BELOW)
+            print_texts(t, c, counts, width, stream);
+    free(counts);
+}
+
 static void print_groups(end_table *t, int width, FILE *stream) {
     qg_text_grid grid = {
-        .rows = t->groups->count, .cell = table_cell, .context = t, .width = width};
+        .rows = t->groups->count, .cell = shown_cell, .context = t, .width = width};
     fill_grid(t, &grid);
     while (qg_text_grid_width(&grid) > width && drop_column(t, &grid))
         continue;
     qg_text_grid_print(&grid, stream);
+    print_below(t, width, stream);
 }
 
 // Prints `before` and the table. False without a group.
@@ -262,20 +322,20 @@ static const column SPEED_COLUMNS[] = {
 
 // Of one run of a model each: its nodes are rows, and the last of them is the embedding.
 static const column MODEL_COLUMNS[] = {
-    {"format",   TEXT,       ALWAYS,     QG_COLUMN_FORMAT,         NULL,   NULL       },
-    {"by",       TEXT,       IF_MIXED,   QG_COLUMN_FORMAT_B,       NULL,   NULL       },
-    {"layout",   TEXT,       IF_VARYING, QG_COLUMN_LAYOUT,         NULL,   NULL       },
-    {"rule",     TEXT,       IF_VARYING, QG_COLUMN_SCALE_RULE,     NULL,   NULL       },
-    {"rounding", TEXT,       IF_VARYING, QG_COLUMN_ROUNDING,       NULL,   NULL       },
-    {"backend",  TEXT,       IF_TELLING, QG_COLUMN_BACKEND,        NULL,   NULL       },
-    {"unit",     TEXT,       IF_VARYING, QG_COLUMN_UNIT,           NULL,   NULL       },
-    {"out",      TEXT,       IF_VARYING, QG_COLUMN_OUT_TYPE,       NULL,   NULL       },
-    {"model",    TEXT,       IF_VARYING, QG_COLUMN_DATA,           NULL,   NULL       },
-    {"cosine",   LONG,       ALWAYS,     QG_COLUMN_METRIC_COSINE,  "fp32", "embedding"},
-    {"QSNR dB",  DECIBELS,   ALWAYS,     QG_COLUMN_METRIC_QSNR_DB, "fp32", "embedding"},
-    {"rho",      LONG,       ALWAYS,     QG_COLUMN_SPEARMAN,       "fp32", "embedding"},
-    {"worst",    WORST,      ALWAYS,     QG_COLUMN_METRIC_QSNR_DB, "fp32", NULL       },
-    {"at node",  WORST_NODE, IF_FITTING, QG_COLUMN_METRIC_QSNR_DB, "fp32", NULL       },
+    {"format",      TEXT,       ALWAYS,     QG_COLUMN_FORMAT,         NULL,   NULL       },
+    {"by",          TEXT,       IF_MIXED,   QG_COLUMN_FORMAT_B,       NULL,   NULL       },
+    {"layout",      TEXT,       IF_VARYING, QG_COLUMN_LAYOUT,         NULL,   NULL       },
+    {"rule",        TEXT,       IF_VARYING, QG_COLUMN_SCALE_RULE,     NULL,   NULL       },
+    {"rounding",    TEXT,       IF_VARYING, QG_COLUMN_ROUNDING,       NULL,   NULL       },
+    {"backend",     TEXT,       IF_TELLING, QG_COLUMN_BACKEND,        NULL,   NULL       },
+    {"unit",        TEXT,       IF_VARYING, QG_COLUMN_UNIT,           NULL,   NULL       },
+    {"out",         TEXT,       IF_VARYING, QG_COLUMN_OUT_TYPE,       NULL,   NULL       },
+    {"model",       TEXT,       IF_VARYING, QG_COLUMN_DATA,           NULL,   NULL       },
+    {"cosine",      LONG,       ALWAYS,     QG_COLUMN_METRIC_COSINE,  "fp32", "embedding"},
+    {"QSNR dB",     DECIBELS,   ALWAYS,     QG_COLUMN_METRIC_QSNR_DB, "fp32", "embedding"},
+    {"rho",         LONG,       ALWAYS,     QG_COLUMN_SPEARMAN,       "fp32", "embedding"},
+    {"worst",       WORST,      ALWAYS,     QG_COLUMN_METRIC_QSNR_DB, "fp32", NULL       },
+    {"worst nodes", WORST_NODE, BELOW,      QG_COLUMN_METRIC_QSNR_DB, "fp32", NULL       },
 };
 
 static bool is_measured(const qg_table *table, int64_t row) {
@@ -347,8 +407,9 @@ static bool print_models(const qg_plan *plan, const qg_table *table, int width, 
     enum { MOST = sizeof MODEL_COLUMNS / sizeof *MODEL_COLUMNS };
     if (!print_table(plan, table, MODEL_COLUMNS, MOST, is_of_model, width, before, stream))
         return false;
-    fprintf(stream, "embeddings against those in fp32; rho: Spearman's, of all pairwise "
-                    "similarities;\nworst: the least QSNR of a node, in dB\n");
+    fprintf(stream,
+            "cosine, QSNR: of the embeddings against those in fp32; rho: Spearman's, of all\n"
+            "pairwise similarities; worst: the least QSNR of the nodes measured, in dB\n");
     return true;
 }
 

@@ -64,7 +64,8 @@ static void narrow(const qg_text_grid *grid, bool whole_too, int widths[QG_GRID_
     for (int excess = grid->width ? total(grid, widths) - grid->width : 0; excess > 0; excess--) {
         int widest = -1;
         for (int column = 0; column < grid->columns; column++)
-            if (!grid->right[column] && (whole_too || !grid->whole[column]) &&
+            if (!grid->right[column] && !grid->kept[column] &&
+                (whole_too || !grid->whole[column]) &&
                 (widest < 0 || widths[column] > widths[widest]))
                 widest = column;
         if (widest < 0 || widths[widest] <= NARROWEST)

@@ -16,6 +16,7 @@ typedef struct qg_text_grid {
     bool right[QG_GRID_COLUMNS];  // aligned to the right: numbers
     bool middle[QG_GRID_COLUMNS]; // cut in the middle: the end tells texts apart, too
     bool whole[QG_GRID_COLUMNS];  // cut only when cutting the others is not enough
+    bool kept[QG_GRID_COLUMNS];   // never cut
     void (*cell)(const void *context, int64_t row, int column, char text[QG_CELL_SIZE]);
     const void *context;
     int width; // of the whole, 0: any; longer texts of left-aligned columns are then cut with ~

@@ -162,6 +162,7 @@ START_TEST(weights_that_are_not_there_say_how_to_obtain_them) {
     unsetenv("HOME");
     expect_refused("minilm", QG_ERROR_IO, "neither XDG_CACHE_HOME nor HOME");
     expect_refused("/nonexistent/x.safetensors", QG_ERROR_IO, "/nonexistent/x.safetensors");
+    expect_refused("no such file.safetensors", QG_ERROR_IO, "is of a file in the current folder");
 }
 END_TEST
 
@@ -197,6 +198,8 @@ START_TEST(files_of_other_models_are_refused) {
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
         expect_refused(write_weights("other.safetensors", &CASES[i].fault), QG_ERROR_DATA,
                        CASES[i].words);
+    expect_refused(write_weights("other.safetensors", &CASES[0].fault), QG_ERROR_DATA,
+                   "; only models of all-MiniLM-L6-v2's architecture, with its tensor names");
     FILE *file = fopen(path_of("short.safetensors"), "wb");
     ck_assert_ptr_nonnull(file);
     fclose(file);

@@ -84,18 +84,19 @@ START_TEST(nodes_of_one_run_follow_one_another_and_share_its_cost) {
     for (int64_t i = 0; i < qg_plan_count(plan); i++) {
         const qg_case *c = qg_plan_case(plan, i);
         if (c->op->kind != QG_OP_MODEL) {
-            ck_assert_int_eq(c->shared_by, 0);
+            ck_assert(!c->is_served);
             continue;
         }
         bool continues = last && same_run(last, c);
         ck_assert(!continues || c->source->node > last->source->node);
         ck_assert(!continues || c->order == last->order + 1);
+        ck_assert(c->is_served == continues);
+        ck_assert(continues || length % 48 == 0);
         runs += !continues;
-        length = continues ? length + 1 : 1;
-        ck_assert_int_le(length, c->shared_by);
-        ck_assert_int_eq(c->shared_by, 48);
+        length++;
         last = c;
     }
+    ck_assert_int_eq(length, 48 * runs);
     ck_assert_int_eq(runs, (4 + 3) * 2 * 2 * 2); // recipes, units, types, seeds; cpu has no unit
     qg_plan_free(plan);
 }
@@ -105,7 +106,8 @@ START_TEST(a_run_is_of_one_seed) {
     qg_plan *plan = plan_of("", SEEDED, "formats", "int8", "layouts", "per_row", "units", "exact",
                             "seeds", "1,2", NULL);
     ck_assert_int_eq(qg_plan_count(plan), 2 * 48);
-    ck_assert_int_eq(qg_plan_case(plan, 0)->shared_by, 48);
+    for (int64_t i = 0; i < 2 * 48; i++)
+        ck_assert(qg_plan_case(plan, i)->is_served == (i % 48 > 0));
     ck_assert_uint_eq(qg_plan_case(plan, 48)->seed, 2);
     qg_plan_free(plan);
 }
@@ -118,7 +120,7 @@ START_TEST(a_run_is_of_one_backend) {
     ck_assert_int_eq(qg_plan_count(plan), 2 * 48);
     for (int64_t i = 0; i < 2 * 48; i++) {
         ck_assert_str_eq(qg_plan_case(plan, i)->backend, i < 48 ? "cpu" : "cuda");
-        ck_assert_int_eq(qg_plan_case(plan, i)->shared_by, 48);
+        ck_assert(qg_plan_case(plan, i)->is_served == (i % 48 > 0));
     }
     qg_plan_free(plan);
 }
@@ -157,7 +159,7 @@ START_TEST(the_unit_varies_before_the_recipe) {
     for (int64_t i = 0; i < 4; i++) {
         ck_assert_str_eq(qg_plan_case(plan, i)->layout, wanted[i][0]);
         ck_assert_str_eq(qg_plan_case(plan, i)->unit, wanted[i][1]);
-        ck_assert_int_eq(qg_plan_case(plan, i)->shared_by, 1);
+        ck_assert(!qg_plan_case(plan, i)->is_served);
     }
     qg_plan_free(plan);
 }
@@ -172,6 +174,7 @@ START_TEST(the_estimate_is_that_of_the_runs) {
     double cost = 0, of_one = 0;
     for (int64_t i = 0; i < qg_plan_count(all); i++) {
         const qg_case *c = qg_plan_case(all, i);
+        ck_assert((c->op->cost(c) > 0) == (i == 0)); // the first pays
         cost += c->op->cost(c);
         ck_assert_int_gt(qg_case_bytes(c), 0);
         ck_assert_int_lt(qg_case_bytes(c), 64 << 20);
@@ -213,7 +216,7 @@ static void skipped_once(const char *format, const char *unit, const char *type,
             continue;
         skipped++;
         ck_assert_str_eq(c->tensor, "embedding");
-        ck_assert_int_eq(c->shared_by, 1);
+        ck_assert(!c->is_served);
         ck_assert(qg_case_cost(c) == 0);
     }
     ck_assert_msg(skipped == 1, "%s, %s: %" PRId64 " cases", format, reason, skipped);
@@ -238,15 +241,15 @@ START_TEST(a_recipe_that_a_graph_refuses_is_shown_with_the_software_units) {
 END_TEST
 
 START_TEST(a_listed_value_that_no_model_can_have_is_refused) {
-    refused(QG_ERROR_ARGUMENT, "--out-types: 'fp16' fits nothing in the sweep: products of a graph",
+    refused(QG_ERROR_ARGUMENT, "--out-types: 'fp16' fits nothing in the sweep: products of a model",
             SEEDED, "formats", "mxfp8", "units", "exact", "out-types", "fp16,fp32", NULL);
-    refused(QG_ERROR_ARGUMENT, "--out-types: 'fp16' fits nothing in the sweep: products of a graph",
+    refused(QG_ERROR_ARGUMENT, "--out-types: 'fp16' fits nothing in the sweep: products of a model",
             SEEDED, "formats", "mxfp8", "units", "exact", "out-types", "fp16", NULL);
-    refused(QG_ERROR_ARGUMENT, "--formats: 'bf16' fits nothing in the sweep: recipe bf16/", SEEDED,
-            "formats", "bf16,mxfp8", "units", "exact", NULL);
+    refused(QG_ERROR_ARGUMENT, "--formats: 'bf16' fits nothing in the sweep: the model takes",
+            SEEDED, "formats", "bf16,mxfp8", "units", "exact", NULL);
     refused(QG_ERROR_ARGUMENT, "--formats: 'te_delayed_e4m3' fits nothing", SEEDED, "formats",
             "te_delayed_e4m3", "units", "exact", NULL);
-    refused(QG_ERROR_ARGUMENT, "--formats-b: 'fp16' fits nothing in the sweep: recipe fp16/",
+    refused(QG_ERROR_ARGUMENT, "--formats-b: 'fp16' fits nothing in the sweep: the model takes",
             SEEDED, "formats", "int8", "formats-b", "fp16,int8", "units", "exact", NULL);
     refused(QG_ERROR_ARGUMENT, "--units: 'hopper_wgmma' fits nothing in the sweep", SEEDED,
             "formats", "int8", "units", "exact,hopper_wgmma", NULL);
@@ -262,6 +265,23 @@ START_TEST(a_listed_value_that_no_model_can_have_is_refused) {
     ck_assert_ptr_null(qg_plan_case(plan, 0)->skip);
     ck_assert_ptr_nonnull(qg_plan_case(plan, 1)->skip);
     qg_plan_free(plan);
+}
+END_TEST
+
+// Each operand answers for itself, and the message ends with what to write.
+START_TEST(the_option_at_fault_is_named_with_the_way_out) {
+    refused(QG_ERROR_ARGUMENT,
+            "--formats: 'bf16' fits nothing in the sweep: the model takes formats of up to 8 bits, "
+            "bf16 has 16; for weights alone take a nearly exact format for activations, e.g. "
+            "--formats mx9 --formats-b mxfp4",
+            SEEDED, "formats", "bf16", "formats-b", "mxfp4", "units", "exact", NULL);
+    refused(QG_ERROR_ARGUMENT,
+            "--formats-b: 'fp32' fits nothing in the sweep: the model takes formats of up to 8 "
+            "bits, fp32 has 32; for activations alone take a nearly exact format for weights, e.g. "
+            "--formats mxfp4 --formats-b mx9",
+            SEEDED, "formats", "mxfp4", "formats-b", "fp32", "units", "exact", NULL);
+    refused(QG_ERROR_ARGUMENT, "--formats-b: 'fp16' fits nothing", SEEDED, "formats", "bf1*",
+            "formats-b", "fp16", "units", "exact", NULL);
 }
 END_TEST
 
@@ -433,6 +453,7 @@ int main(void) {
                                   what_cannot_run_is_one_case_with_its_reason,
                                   a_recipe_that_a_graph_refuses_is_shown_with_the_software_units,
                                   a_listed_value_that_no_model_can_have_is_refused,
+                                  the_option_at_fault_is_named_with_the_way_out,
                                   units_of_a_glob_come_with_the_promotion_they_need,
                                   each_operation_takes_its_own_data,
                                   a_model_is_known_by_name_or_file,

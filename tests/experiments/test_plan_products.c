@@ -162,6 +162,8 @@ START_TEST(values_that_fit_nothing) {
             "hopper_*", SMALL, NULL);
     refused(QG_ERROR_ARGUMENT, "--layouts: 'per_row' fits nothing", "formats", "nvfp4", "layouts",
             "per_row,group:16", "units", "exact", SMALL, NULL);
+    refused(QG_ERROR_ARGUMENT, "--units: unknown unit 'hoper'; the nearest are hopper_", "ops",
+            "gemm", "formats", "e4m3", "units", "hoper+promote:128", NULL);
     refused(QG_ERROR_ARGUMENT, "--units: unknown unit hoper_mma; the nearest is hopper_mma",
             "formats", "e4m3", "units", "hoper_mma", NULL);
     refused(QG_ERROR_ARGUMENT, "--out-types: unknown 'e4m3'; known: fp32, bf16, fp16", "formats",

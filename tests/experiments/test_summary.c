@@ -293,8 +293,53 @@ START_TEST(products) {
 }
 END_TEST
 
+static void add_node(qg_table *table, const char *data, const char *unit, const char *tensor,
+                     double qsnr) {
+    int64_t row;
+    ck_assert_int_eq(qg_table_append(table, &row), QG_OK);
+    qg_table_set_order(table, row, row);
+    qg_table_set_text(table, row, QG_COLUMN_OP, "model");
+    qg_table_set_text(table, row, QG_COLUMN_FORMAT, "nvfp4");
+    qg_table_set_text(table, row, QG_COLUMN_FORMAT_B, "nvfp4");
+    qg_table_set_text(table, row, QG_COLUMN_UNIT, unit);
+    qg_table_set_text(table, row, QG_COLUMN_DATA, data);
+    qg_table_set_text(table, row, QG_COLUMN_TENSOR, tensor);
+    qg_table_set_text(table, row, QG_COLUMN_REFERENCE, "fp32");
+    qg_table_set_text(table, row, QG_COLUMN_STATUS, qg_case_status_name(QG_CASE_RAN));
+    qg_table_set_i64(table, row, QG_COLUMN_COUNT_N, 64);
+    qg_table_set_f64(table, row, QG_COLUMN_METRIC_QSNR_DB, qsnr);
+}
+
+// Of one model there is no column; the worst nodes are below the table, the most frequent first.
+START_TEST(a_row_for_each_model) {
+    qg_plan *plan = make_plan();
+    qg_sweep_outcome outcome = {.merged = true, .cases = 6, .measured = 6};
+    ck_assert_int_eq(qg_table_create(&outcome.table), QG_OK);
+    add_node(outcome.table, "model:a.safetensors", "exact", "layer4/attention/of/a/name", 5);
+    add_node(outcome.table, "model:a.safetensors", "exact", "embedding", 11);
+    char *text = text_of(plan, &outcome);
+    ck_assert_ptr_null(strstr(text, "model"));
+    HAS(text, "   5.00\nworst nodes: layer4/attention/of/a/name in 1 row\ncosine, QSNR: of");
+    free(text);
+    add_node(outcome.table, "model:b.safetensors", "exact", "layer4/scores/of/a/long/name", 4);
+    add_node(outcome.table, "model:b.safetensors", "exact", "embedding", 12);
+    add_node(outcome.table, "model:b.safetensors", "fp64", "layer4/scores/of/a/long/name", 3);
+    add_node(outcome.table, "model:b.safetensors", "fp64", "embedding", 13);
+    text = text_of(plan, &outcome);
+    HAS(text, "format  unit   model                ");
+    HAS(text, "nvfp4   exact  model:a.safetensors       -    11.00    -   5.00\n");
+    HAS(text, "nvfp4   exact  model:b.safetensors       -    12.00    -   4.00\n");
+    HAS(text, "nvfp4   fp64   model:b.safetensors       -    13.00    -   3.00\n");
+    HAS(text, "\nworst nodes: layer4/scores/of/a/long/name in 2 rows,\n"
+              "    layer4/attention/of/a/name in 1 row\n");
+    free(text);
+    qg_table_free(outcome.table);
+    qg_plan_free(plan);
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {failures,   reasons,         unfinished, shards,
-                                  mistrusted, order_of_a_part, products};
+                                  mistrusted, order_of_a_part, products,   a_row_for_each_model};
     return RUN_SUITE("summary", tests);
 }

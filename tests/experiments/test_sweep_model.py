@@ -3,6 +3,7 @@ quantization, shards, threads and kills, lines that reproduce a case, messages, 
 
 ctest-timeout: 600"""
 
+import json
 import os
 import pathlib
 import re
@@ -86,26 +87,59 @@ def table(done):
     lines = done.stdout.splitlines()
     head = lines[0].split()
     check(head[:1] == ["format"] and {"cosine", "QSNR", "rho", "worst"} <= set(head), lines[0])
-    body = lines[1:next(i for i, line in enumerate(lines) if line.startswith("embeddings "))]
+    check("model" not in head, "a column of the one model", lines[0])
+    body = lines[1:next(i for i, line in enumerate(lines) if line.startswith("worst nodes: "))]
+    said = " ".join(lines[len(body) + 1:])
+    check(sum(map(int, re.findall(r"in (\d+) row", said))) == len(body), said)
     check(len(body) == 8, done.stdout)  # a line for each run
     check(max(map(len, lines[:len(body) + 1])) <= 80, done.stdout)
     check(re.search(r"\d+ cases: \d+ RAN, \d+ SKIPPED", done.stdout), done.stdout)
     check(re.search(r"SKIPPED 2: hopper_wgmma", done.stdout), done.stdout)
 
 
-def wide_table():
+def one_row():
     with Folder(COMMON + ["--formats", "int4", "--layouts", "per_row", "--units", "exact"]) as folder:
-        done = folder.run(COLUMNS="120")
+        done = folder.run(COLUMNS="60")
         check(done.returncode == 0, done.stderr)
         worst = min(rows_of(folder.file), key=lambda row: row["metrics/qsnr_db"])
         embedding, = rows_of(folder.file, tensor="embedding")
         line = done.stdout.splitlines()[1].split()
         check(line == ["int4", f"{embedding['metrics/cosine']:.5f}",
                        f"{embedding['metrics/qsnr_db']:.2f}", f"{embedding['metrics/spearman']:.5f}",
-                       f"{worst['metrics/qsnr_db']:.2f}", worst["tensor"]], line)
-        shown = subprocess.run([str(sweep_tools.RUN_SWEEP), "--show", str(folder.file), "--where",
-                                "tensor=embedding"], capture_output=True, text=True)
-        check(shown.returncode == 0 and "model:seeded" in shown.stdout, shown.stdout, shown.stderr)
+                       f"{worst['metrics/qsnr_db']:.2f}"], line)
+        check(done.stdout.splitlines()[2] == f"worst nodes: {worst['tensor']} in 1 row", done.stdout)
+        shown(folder)
+
+
+def shown(folder):
+    """The node stays and stays whole; what all rows have in common does not."""
+    def show(*options):
+        done = subprocess.run([str(sweep_tools.RUN_SWEEP), "--show", str(folder.file), *options],
+                              capture_output=True, text=True, env=environment(COLUMNS="60"))
+        return done.stdout.splitlines() or done.stderr
+    lines = show("--where", "tensor=embedding")
+    check(lines[0].split() == ["format", "tensor", "qsnr_db", "cosine", "spearman"], lines)
+    check(lines[1].split()[:2] == ["int4", "embedding"] and len(lines) == 2, lines)
+    lines = show()
+    check(lines[0].split() == ["format", "tensor", "qsnr_db", "cosine", "spearman"], lines)
+    check([line.split()[1] for line in lines[1:]] == [row["tensor"] for row in rows_of(folder.file)],
+          lines)
+    check("spearman" not in show("--where", "tensor=layer0/*")[0], "of embeddings alone")
+    check("the nearest is spearman" in show("--columns", "rho"), show("--columns", "rho"))
+    check("the nearest is spearman" in show("--where", "rho<1"), show("--where", "rho<1"))
+
+
+def units_differ():
+    """Units that begin alike can be told apart on narrow terminals: layouts give way first."""
+    with Folder(COMMON + ["--formats", "mxfp4,nvfp4", "--out-types", "fp32,bf16", "--units",
+                          "blackwell_mx*", "--where", "tensor=embedding"]) as folder:
+        for width, units in ((81, {"blackwell_mx", "blackwell_mxf4"}), (80, None), (74, None)):
+            lines = folder.run("--overwrite", COLUMNS=str(width)).stdout.splitlines()
+            rows = lines[1:next(i for i, line in enumerate(lines) if line.startswith("worst node"))]
+            check(max(map(len, rows)) <= width and len(set(rows)) == len(rows) > 0, lines)
+            at = lines[0].split().index("unit")
+            shown = {row.split()[at] for row in rows}
+            check(len(shown) == 2 and shown == (units or shown), width, lines)
 
 
 # --------------------------------------------------------------------------------------- NumPy twin
@@ -232,7 +266,7 @@ def reproduced(folder):
 def messages():
     minilm = ["--formats", "mxfp8", "--ops", "model"]
     for options, code, words in (
-            (COMMON + ["--formats", "bf16"], 2, "codes of 2 bytes"),
+            (COMMON + ["--formats", "bf16"], 2, "formats of up to 8 bits"),
             (["--formats", "mxfp8", "--ops", "model", "--data", "normal"], 2, "model:seeded"),
             (["--formats", "mxfp8", "--ops", "error", "--data", "model:seeded"], 2, "--ops model"),
             (COMMON + ["--formats", "mxfp8", "--m", "3"], 2, "no operation of the sweep has m"),
@@ -244,6 +278,63 @@ def messages():
             check(done.returncode == code, options, "gave", done.returncode, done.stderr)
             check(words in done.stderr and done.stderr.count("\n") == 1, words, done.stderr)
             check(not folder.file.exists(), options, "left a file")
+
+
+def write_zeros(path, last=0):
+    """A file of MiniLM's architecture: zeros that take no room, but for the last byte."""
+    path.parent.mkdir(exist_ok=True)
+    pairs = {"embeddings.LayerNorm": (384,)}
+    for layer in range(6):
+        at = f"encoder.layer.{layer}."
+        pairs |= {at + "attention.self." + part: (384, 384) for part in ("query", "key", "value")}
+        pairs |= {at + "attention.output.dense": (384, 384), at + "intermediate.dense": (1536, 384),
+                  at + "output.dense": (384, 1536), at + "attention.output.LayerNorm": (384,),
+                  at + "output.LayerNorm": (384,)}
+    shapes = {f"embeddings.{name}_embeddings.weight": (rows, 384) for name, rows in
+              (("word", 30522), ("position", 512), ("token_type", 2))}
+    for name, shape in pairs.items():
+        shapes |= {name + ".weight": shape, name + ".bias": shape[:1]}
+    header, end = {"embeddings.position_ids": {"dtype": "I64", "shape": (1, 512),
+                                               "data_offsets": [0, 4096]}}, 4096
+    for name, shape in shapes.items():
+        size = 4 * int(numpy.prod(shape))
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [end, end + size]}
+        end += size
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text)
+    os.truncate(path, 8 + len(text) + end)
+    with open(path, "r+b") as file:
+        file.seek(-4, os.SEEK_END)
+        file.write(bytes([last]))
+    return f"model:{path}"
+
+
+def of_one_name():
+    """Two models of one name would be pooled; one model by two paths is one. A line of column repro
+    runs where the file is."""
+    options = ["--ops", "model", "--formats", "int8", "--layouts", "per_row", "--units", "exact",
+               "--backends", "emulator", "--where", "tensor=embedding"]
+    with Folder(options) as folder:
+        one, same, other, renamed = (write_zeros(folder.path / name, last) for name, last in (
+            ("a/model.safetensors", 0), ("b/model.safetensors", 0), ("c/model.safetensors", 1),
+            ("c/other.safetensors", 1)))
+        done = folder.run("--list", "--data", f"{one},{other}")
+        check(done.returncode == 2, done.stdout, done.stderr)
+        check(f"--data: {one[6:]} and {other[6:]} are two models of one name" in done.stderr, done.stderr)
+        check("rename or link one" in done.stderr and done.stderr.count("\n") == 1, done.stderr)
+        for data in (f"{one},{same}", f"{one},{renamed}"):
+            done = folder.run("--list", "--data", data)
+            check(done.returncode == 0, data, done.stderr)
+            check(f"# {1 + (renamed in data)} case" in done.stdout, data, done.stdout)
+        folder.run("-q", "--data", one)
+        row, = rows_of(folder.file)
+        check(str(folder.path) not in row["repro"] and row["data"] == "model:model.safetensors", row)
+        for name, code in (("b", 0), (".", 5)):
+            again = subprocess.run([str(sweep_tools.RUN_SWEEP), *shlex.split(row["repro"]), "--list"],
+                                   cwd=folder.path / name, capture_output=True, text=True,
+                                   env=environment())
+            check(again.returncode == code, name, again.stderr)
+            check(f"{row['case_id']:016x}" in again.stdout or "current folder" in again.stderr, again)
 
 
 def listed():
@@ -309,11 +400,13 @@ with Folder(PLAN) as whole:
     gated(whole)
     figures(whole)
     content = whole.digest()
-wide_table()
+one_row()
+units_differ()
 numpy_twin(Quantized, "int8")
 numpy_twin(WithInt4Weights, "int4")
 in_shards(content)
 on_threads(content)
 killed(content)
 messages()
+of_one_name()
 listed()
