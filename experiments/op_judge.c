@@ -33,9 +33,8 @@ static void advise(const qg_case *c, char *text, size_t size) {
 static void judge_odd(const qg_case *c, int64_t odd, qg_case_result *result) {
     char advice[128];
     advise(c, advice, sizeof advice);
-    qg_case_result_set(result, QG_CASE_MISTRUSTED,
-                       "%lld elements of synthetic data are NaN or infinite%s", (long long)odd,
-                       advice);
+    qg_case_result_set(result, QG_CASE_MISTRUSTED, "%lld elements of %s are NaN or infinite%s",
+                       (long long)odd, c->source->model ? "a model" : "synthetic data", advice);
 }
 
 void qg_op_judge_pairs(const qg_case *c, const qg_sums *s, const char *reference,
@@ -44,7 +43,7 @@ void qg_op_judge_pairs(const qg_case *c, const qg_sums *s, const char *reference
     double n = (double)s->n;
     if (!is_open(result))
         return;
-    if (c->source->law && odd > 0)
+    if ((c->source->law || c->source->model) && odd > 0)
         judge_odd(c, odd, result);
     else if ((double)s->zero_reference > 0.7 * n)
         qg_case_result_set(result, QG_CASE_MISTRUSTED, "%.1f %% of the %s is zero",

@@ -1,8 +1,9 @@
 // One worker process that runs cases in order and survives what they do to it.
 //
 // Results travel through a ring in shared memory. When the worker dies, the case under way becomes
-// CRASHED; when it overstays its time, TIMEOUT; a new worker goes on after it. The worker ends with
-// its parent. The caller's process must not have started threads (OpenMP's included).
+// CRASHED; when it overstays its time, TIMEOUT, and so do the other nodes of that run of a model; a
+// new worker goes on after it. The worker ends with its parent. The caller's process must not have
+// started threads (OpenMP's included).
 #ifndef QG_WORKER_H
 #define QG_WORKER_H
 

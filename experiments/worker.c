@@ -307,6 +307,22 @@ static bool enforce_limit(qg_worker *worker) {
     return true;
 }
 
+// Whether the next case is a node of the run in which the last one overstayed: it would, too.
+static bool repeats_timeout(const qg_worker *worker) {
+    uint32_t next = atomic_load(&worker->ring->published);
+    if (next == 0 || worker->ring->slots[(next - 1) % SLOTS].status != QG_CASE_TIMEOUT)
+        return false;
+    const qg_case *last = worker->options.cases[next - 1], *c = worker->options.cases[next];
+    return c->is_served && c->shard_key == last->shard_key;
+}
+
+static void publish_timeout_again(qg_worker *worker) {
+    char reason[64];
+    snprintf(reason, sizeof reason, "a node of the same run took longer than %g s",
+             worker->options.case_timeout);
+    publish_end(worker, QG_CASE_TIMEOUT, reason, 0);
+}
+
 // Sleeps until results come or `seconds` are over. True if a signal ended it.
 static bool sleep_for_results(qg_worker *worker, double seconds) {
     ring *r = worker->ring;
@@ -349,6 +365,10 @@ static bool take(qg_worker *worker, const qg_case_result **result) {
 static bool attend(qg_worker *worker, bool *broken) {
     if (worker->ended) {
         judge_end(worker);
+        return true;
+    }
+    if (worker->pid == 0 && repeats_timeout(worker)) {
+        publish_timeout_again(worker);
         return true;
     }
     if (worker->pid == 0) {

