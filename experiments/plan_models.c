@@ -157,7 +157,7 @@ qg_status qg_expand_models(qg_plan *plan, const qg_view *view, qg_expanded *e) {
 
 // --------------------------------------------------------------------------------------- products
 
-// What a user may do about, in terms of options.
+// What the model does not take, and which options would do instead.
 static qg_status check_operand(const qg_variant *v, bool is_b) {
     qg_format_info info = qg_format_describe(v->recipe.element);
     if (qg_format_code_bytes(&info) != 1)
