@@ -154,14 +154,16 @@ def kill_at(sweep, folder, chance):
     return worker, merging, messages
 
 
-def kill_often(kills, chance):
+def kill_often(kills, chance, digest=None, plan=PLAN, finishes=None):
     """Kills a sweep at moments of its progress, `kills` times, and lets it resume until it is done,
-    as often as that takes. How many kills hit what is printed, not checked: that is chance."""
-    digest, _ = reference()
+    as often as that takes or `finishes` times. How many kills hit what is printed, not checked: that
+    is chance. digest: of the plan's content where it is known."""
+    digest = digest or reference(plan)[0]
+    finishes = finishes or 10 * kills
     counts = {"killed": 0, "finished": 0, "with parts": 0, "in the merge": 0}
-    with Folder() as folder:
+    with Folder(plan) as folder:
         known = set()
-        while counts["killed"] < kills and counts["finished"] < 10 * kills:
+        while counts["killed"] < kills and counts["finished"] < finishes:
             sweep = folder.start("-q")
             worker, merging, messages = kill_at(sweep, folder, chance)
             code = sweep.returncode

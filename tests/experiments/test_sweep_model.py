@@ -9,7 +9,6 @@ import pathlib
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 
@@ -223,28 +222,7 @@ def on_threads(digest):
 
 def killed(digest):
     """Kills within runs, too: the cases that are left find no run and make their own."""
-    chance = sweep_tools.seeded("model")
-    kills = finished = 0
-    with Folder(PLAN) as folder:
-        known = set()
-        while kills < 5 and finished < 15:
-            sweep = folder.start("-q")
-            sweep_tools.kill_at(sweep, folder, chance)
-            if sweep.returncode == 0:
-                check(folder.digest() == digest, "content differs after resuming")
-                folder.clear()
-                known = set()
-                finished += 1
-                continue
-            check(sweep.returncode == -signal.SIGKILL, "the sweep failed:", sweep.returncode)
-            kills += 1
-            if not folder.file.exists():
-                cases = folder.part_cases()
-                check(known <= cases, "written cases are lost")
-                known = cases
-        check(folder.run("-q").returncode == 0, "the last run failed")
-        check(folder.digest() == digest, "content differs after resuming")
-    print("kills:", kills, "finished between:", finished)
+    sweep_tools.kill_often(5, sweep_tools.seeded("model"), digest, PLAN, 15)
 
 
 def reproduced(folder):

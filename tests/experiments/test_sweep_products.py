@@ -3,7 +3,6 @@ killing keep both; tables and counts are of cases.
 
 ctest-timeout: 900"""
 
-import signal
 import subprocess
 
 import h5py
@@ -76,29 +75,7 @@ def on_threads(digest):
 
 
 def killed(digest):
-    chance = sweep_tools.seeded("products")
-    kills = finished = 0
-    with Folder(PLAN) as folder:
-        known = set()
-        while kills < 8 and finished < 20:
-            sweep = folder.start("-q")
-            sweep_tools.kill_at(sweep, folder, chance)
-            if sweep.returncode == 0:
-                check(folder.digest() == digest, "content differs after resuming")
-                folder.clear()
-                known = set()
-                finished += 1
-                continue
-            check(sweep.returncode == -signal.SIGKILL, "the sweep failed:", sweep.returncode)
-            kills += 1
-            if not folder.file.exists():
-                cases = folder.part_cases()
-                check(known <= cases, "written cases are lost")
-                known = cases
-        done = folder.run("-q")
-        check(done.returncode == 0, "the last run failed:", done.stderr)
-        check(folder.digest() == digest, "content differs after resuming")
-    print("kills:", kills, "finished between:", finished)
+    sweep_tools.kill_often(8, sweep_tools.seeded("products"), digest, PLAN, 20)
 
 
 whole = rows_are_pairs()
